@@ -1,0 +1,83 @@
+"""Hookline: a plugin-based microkernel server for local language models.
+
+Everything a plugin may import is here.
+"""
+
+from hookline.engine import (
+    Card,
+    Constraint,
+    Engine,
+    EngineStats,
+    Generation,
+    Grammar,
+    Job,
+    Piece,
+    Sampling,
+    Timings,
+    Token,
+    TopLogprob,
+    Vocabulary,
+)
+from hookline.errors import (
+    ApiError,
+    ConfigError,
+    ContextLengthExceeded,
+    EngineUnavailable,
+    Forbidden,
+    InvalidApiKey,
+    InvalidRequest,
+    NotFound,
+    PluginError,
+    QuotaExhausted,
+    StartError,
+    Unavailable,
+)
+from hookline.exchange import Caller, Exchange, Usage
+from hookline.hookspecs import hookimpl
+from hookline.messages import ImagePart, Message, TextPart, ToolCall
+from hookline.server import ConstraintSpec, Embedder, Server
+from hookline.stream import Delta, Stage, ToolCallDelta
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApiError",
+    "Caller",
+    "Card",
+    "ConfigError",
+    "Constraint",
+    "ConstraintSpec",
+    "ContextLengthExceeded",
+    "Delta",
+    "Embedder",
+    "Engine",
+    "EngineStats",
+    "EngineUnavailable",
+    "Exchange",
+    "Forbidden",
+    "Generation",
+    "Grammar",
+    "ImagePart",
+    "InvalidApiKey",
+    "InvalidRequest",
+    "Job",
+    "Message",
+    "NotFound",
+    "Piece",
+    "PluginError",
+    "QuotaExhausted",
+    "Sampling",
+    "Server",
+    "Stage",
+    "StartError",
+    "TextPart",
+    "Timings",
+    "Token",
+    "ToolCall",
+    "ToolCallDelta",
+    "TopLogprob",
+    "Unavailable",
+    "Usage",
+    "Vocabulary",
+    "hookimpl",
+]

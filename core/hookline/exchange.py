@@ -1,0 +1,82 @@
+"""One request's life, as every hook sees it."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from hookline.engine import Timings
+from hookline.messages import Message
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is asking, as auth found out.
+
+    ``id`` is stable and safe to store; ``name`` is for people; ``details`` belongs to the plugin
+    that authenticated.
+    """
+
+    id: str = "anonymous"
+    name: str = "anonymous"
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens of the whole request, all choices together."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def body(self) -> dict[str, Any]:
+        """OpenAI's ``usage`` object."""
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
+        }
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request, from its body to its last byte.
+
+    ``request`` is what was asked and stays as it came; ``messages`` is the working copy that
+    transforms edit. ``sources`` are numbered by their place. ``state`` is for plugins to keep
+    something between two of their hooks, by plugin name.
+    """
+
+    id: str
+    created: int
+    model: str
+    request: BaseModel
+    caller: Caller
+    messages: list[Message] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    timings: Timings = field(default_factory=Timings)
+    dropped_messages: int = 0
+    max_ctx: int = 0
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+
+    def fields(self, model: type[Fields]) -> Fields:
+        """The request seen as a plugin's own ``RequestFields``, typed.
+
+        Raises TypeError where that plugin's fields are no part of this kind of request.
+        """
+        if not isinstance(self.request, model):
+            raise TypeError(f"{model.__name__} is not part of {type(self.request).__name__}")
+        return self.request
+
+    def add_source(self, source: dict[str, Any]) -> int:
+        """Appends a source and returns its number, counted from 1 over all kinds."""
+        index = len(self.sources) + 1
+        self.sources.append({"index": index, **source})
+        return index

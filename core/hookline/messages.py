@@ -1,0 +1,100 @@
+"""A conversation: messages, their parts, and the tool calls in them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+IMAGES_MAX = 16
+"""Images that one request may carry."""
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class TextPart(_Lenient):
+    """A piece of text inside a message."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImageUrl(_Lenient):
+    """Where an image is: a base64 ``data:`` URL."""
+
+    url: str
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class ImagePart(_Lenient):
+    """An image inside a message."""
+
+    type: Literal["image_url"] = "image_url"
+    image_url: ImageUrl
+
+
+Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+
+
+class FunctionCall(_Lenient):
+    """Which function the assistant called, with its arguments as JSON text."""
+
+    name: str
+    arguments: str | dict[str, JsonValue] = "{}"
+
+
+class ToolCall(_Lenient):
+    """One call the assistant made."""
+
+    id: str
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class Message(_Lenient):
+    """One turn of a conversation.
+
+    ``content`` is text, a list of parts, or nothing where the role allows it (an assistant that
+    only called tools). ``reasoning_content`` is a thought of an earlier answer.
+    """
+
+    role: Role
+    content: str | list[Part] | None = None
+    name: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    reasoning_content: str | None = None
+
+    @model_validator(mode="after")
+    def _content_where_needed(self) -> "Message":
+        if self.content is None and self.role in ("system", "developer", "user"):
+            raise ValueError(f"a message of role '{self.role}' needs content")
+        return self
+
+    @property
+    def text(self) -> str:
+        """All text of the message, parts joined without a separator."""
+        if self.content is None:
+            return ""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> list[ImagePart]:
+        """The image parts of the message, in order."""
+        if not isinstance(self.content, list):
+            return []
+        return [part for part in self.content if isinstance(part, ImagePart)]
+
+    def for_template(self) -> dict[str, Any]:
+        """The message as chat templates expect it: text content, absent keys left out.
+
+        ``developer`` becomes ``system``; templates know only the latter.
+        """
+        data = self.model_dump(exclude_none=True)
+        data["role"] = "system" if self.role == "developer" else self.role
+        data["content"] = self.text
+        return data

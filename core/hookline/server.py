@@ -1,0 +1,82 @@
+"""What a plugin can ask of the running process. `hookline.kernel` fulfils it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from hookline.config import Settings
+from hookline.engine import Engine, Grammar
+from hookline.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintSpec:
+    """What generated text must match.
+
+    ``kind`` says how ``value`` is read: a JSON schema (dict or bool), a regular expression, a
+    Lark grammar, or ``tagged`` (text that is free until a tag opens a constrained part).
+    ``param`` is the request field to name in errors.
+    """
+
+    kind: Literal["json_schema", "regex", "grammar", "tagged"]
+    value: Any
+    param: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length."""
+
+    name: str
+    dimensions: int
+
+    async def embed(
+        self, texts: Sequence[str], *, kind: Literal["query", "document"] = "document"
+    ) -> list[list[float]]:
+        """One vector a text, in order."""
+        ...
+
+
+Clock = Callable[[], datetime]
+"""Tells the time, in the zone whose midnight counts. Tests bring their own."""
+
+
+class Server(Protocol):
+    """Settings, engine and plugins of one running process."""
+
+    settings: Settings
+    clock: Clock
+
+    @property
+    def data_dir(self) -> Path:
+        """Where files that must survive live; exists."""
+        ...
+
+    @property
+    def engine(self) -> Engine:
+        """The loaded engine. Raises NoModel (503) while there is none."""
+        ...
+
+    async def constraint(self, spec: ConstraintSpec) -> Grammar:
+        """Compiles a constraint through whichever plugin can. Raises InvalidRequest when the spec
+        cannot be used, and when no plugin answers."""
+        ...
+
+    async def embedder(self, name: str | None = None) -> Embedder | None:
+        """An embedder by name, or the default one; None when no plugin has one."""
+        ...
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 256,
+        temperature: float = 0.0,
+    ) -> str:
+        """Asks the model for a plugin: same queue and cancel, no allowance, no usage."""
+        ...

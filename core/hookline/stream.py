@@ -1,0 +1,169 @@
+"""From the engine's tokens to the client's deltas: stages in a row, one row per choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from hookline.engine import FinishReason, Token
+
+Channel = Literal["content", "reasoning", "tool_call"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A part of a tool call: ``id`` and ``name`` come once, ``arguments`` in pieces."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of answer on a channel.
+
+    ``tokens`` are those whose text ends in this delta; they carry the logprobs and the count.
+    ``finish`` ends the choice and overrides the engine's reason.
+    """
+
+    text: str = ""
+    channel: Channel = "content"
+    tokens: tuple[Token, ...] = ()
+    tool_call: ToolCallDelta | None = None
+    finish: FinishReason | None = None
+
+
+class Stage(Protocol):
+    """Turns deltas into deltas; holds the state of one choice of one request."""
+
+    def feed(self, delta: Delta) -> Iterable[Delta]:
+        """What follows from one more delta; may hold it back, split it or move its channel."""
+        ...
+
+    def finish(self) -> Iterable[Delta]:
+        """The engine has ended: what was held back."""
+        ...
+
+
+class Pipeline:
+    """Stages in a row. After a delta with ``finish`` nothing more is taken."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = list(stages)
+        self.finished: FinishReason | None = None
+
+    def feed(self, delta: Delta) -> list[Delta]:
+        """Sends one delta through every stage."""
+        return self._run([delta], 0)
+
+    def finish(self) -> list[Delta]:
+        """Ends the stages first to last, so that what one lets go passes the ones behind it."""
+        deltas: list[Delta] = []
+        for index, stage in enumerate(self._stages):
+            if self.finished is None:
+                deltas += self._run(stage.finish(), index + 1)
+        return deltas
+
+    def _run(self, deltas: Iterable[Delta], start: int) -> list[Delta]:
+        if self.finished is not None:
+            return []
+        for stage in self._stages[start:]:
+            deltas = [out for delta in deltas for out in stage.feed(delta)]
+        return self._until_finish(deltas)
+
+    def _until_finish(self, deltas: Iterable[Delta]) -> list[Delta]:
+        kept: list[Delta] = []
+        for delta in deltas:
+            kept.append(delta)
+            if delta.finish is not None:
+                self.finished = delta.finish
+                break
+        return kept
+
+
+class DropSpecial:
+    """Removes the text of control tokens from the answer; their count stays.
+
+    Runs after the plugins' stages, which may need to see such tokens (tool call markers).
+    """
+
+    def feed(self, delta: Delta) -> Iterable[Delta]:
+        """Drops the text when all of it is control tokens."""
+        if delta.tokens and all(token.special for token in delta.tokens):
+            yield replace(delta, text="")
+        else:
+            yield delta
+
+    def finish(self) -> Iterable[Delta]:
+        """Holds nothing back."""
+        return ()
+
+
+class StopStrings:
+    """Ends the answer before the first stop string, also one that crosses token borders.
+
+    Looks at the ``content`` channel only. Holds back just the longest tail that could still
+    become a stop string. Of two stop strings that end at different places the one completed
+    first wins; of two completed at once the one that begins first.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stop for stop in stops if stop)
+        self._held: list[Delta] = []
+
+    def feed(self, delta: Delta) -> Iterable[Delta]:
+        """Lets through what can no longer be part of a stop string."""
+        if delta.channel != "content" or not self._stops:
+            return [*self.finish(), delta] if self._held else [delta]
+        self._held.append(delta)
+        text = "".join(held.text for held in self._held)
+        cut = self._first_stop(text, len(text) - len(delta.text))
+        if cut is not None:
+            return [*self._release(cut, drop_rest=True), Delta(finish="stop")]
+        return self._release(len(text) - self._longest_tail(text), drop_rest=False)
+
+    def finish(self) -> Iterable[Delta]:
+        """The answer ended by itself: what was held back was no stop string."""
+        held, self._held = self._held, []
+        return held
+
+    def _first_stop(self, text: str, old: int) -> int | None:
+        """Where the answer ends if ``text`` holds a stop string, else None.
+
+        No stop string ends before ``old``: that text was looked at already.
+        """
+        found = [
+            (at + len(stop), at)
+            for stop in self._stops
+            if (at := text.find(stop, max(0, old - len(stop) + 1))) >= 0
+        ]
+        return min(found)[1] if found else None
+
+    def _longest_tail(self, text: str) -> int:
+        return max(_overlap(text, stop) for stop in self._stops)
+
+    def _release(self, length: int, *, drop_rest: bool) -> list[Delta]:
+        """Takes ``length`` characters from the front of what is held."""
+        released: list[Delta] = []
+        while self._held and len(self._held[0].text) <= length:
+            delta = self._held.pop(0)
+            length -= len(delta.text)
+            released.append(delta)
+        if self._held and length:
+            first = self._held[0]
+            released.append(replace(first, text=first.text[:length], tokens=()))
+            self._held[0] = replace(first, text=first.text[length:])
+        if drop_rest:
+            self._held = []
+        return released
+
+
+def _overlap(text: str, stop: str) -> int:
+    """The length of the longest end of ``text`` that begins ``stop`` without being all of it."""
+    for length in range(min(len(text), len(stop) - 1), 0, -1):
+        if text.endswith(stop[:length]):
+            return length
+    return 0
