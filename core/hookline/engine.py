@@ -159,8 +159,9 @@ class Job:
     ``prompt`` are token ids, at least one. ``max_tokens`` None means until the model ends or
     the context is full. ``stop_tokens`` end the answer besides the model's own end tokens and,
     like those, are not part of its text. ``logprobs`` is how many alternatives each token reports
-    (0: only its own), None for no logprobs. ``constrain_after`` is the text after which ``grammar`` begins; None means
-    at once. ``ignore_end`` goes on past the model's end token (for benchmarks).
+    (0: only its own), None for no logprobs. ``constrain_after`` is the text after which
+    ``grammar`` begins; None means at once. ``ignore_end`` goes on past the model's end token
+    (for benchmarks).
     ``extras`` carries what only one engine understands.
     """
 
