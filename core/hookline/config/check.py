@@ -64,7 +64,7 @@ def place(key: Key, origin: Origin) -> str:
 
 
 def _unknown_line(key: Key, names: Mapping[str, str], origins: Origins) -> str:
-    """The line for a setting that does not exist; ``names`` are those that do, and how to show them."""
+    """The line for a setting that does not exist; ``names`` do, with how they are shown."""
     origin = origins.around(key)
     meant = suggest(str(key[-1]), names)
     if meant and origin.kind == "environment":
