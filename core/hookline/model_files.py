@@ -21,9 +21,10 @@ _NO_MODEL = re.compile(r"(mmproj|imatrix)[^/]*$")
 
 
 def group_files(names: Iterable[str]) -> dict[str, list[str]]:
-    """The model files among names, without projectors and importance matrices; those of a split model together.
+    """The model files among names; those of a split model together.
 
-    The key is the name, for a split model without the numbers.
+    Image projectors and importance matrices are no models. The key is the name, for a split model
+    without the numbers.
     """
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
