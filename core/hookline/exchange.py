@@ -69,11 +69,19 @@ class Exchange:
     def fields(self, model: type[Fields]) -> Fields:
         """The request seen as a plugin's own ``RequestFields``, typed.
 
-        Raises TypeError where that plugin's fields are no part of this kind of request.
+        A kind of request that the fields are no part of (a raw completion) gives the defaults.
         """
-        if not isinstance(self.request, model):
-            raise TypeError(f"{model.__name__} is not part of {type(self.request).__name__}")
-        return self.request
+        return self.request if isinstance(self.request, model) else model()
+
+    def asks_for(self, model: type[BaseModel] | None) -> bool:
+        """Whether the client set one of these fields to something other than its default or off."""
+        if model is None or not isinstance(self.request, model):
+            return False
+        return any(
+            name in self.request.model_fields_set
+            and getattr(self.request, name) not in (field.default, None, False)
+            for name, field in model.model_fields.items()
+        )
 
     def add_source(self, source: dict[str, Any]) -> int:
         """Appends a source and returns its number, counted from 1 over all kinds."""

@@ -1,0 +1,50 @@
+"""``/v1/tokenize`` and ``/v1/detokenize``."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quart import Blueprint, Response, g
+
+from hookline.api.bodies import Text, Tokens
+from hookline.api.completions import check_ids
+from hookline.api.describe import describe
+from hookline.api.http import json_response, read_json
+from hookline.api.promises import refuse_images
+from hookline.api.schema import ChatRequest, DetokenizeRequest, TokenizeRequest, validate
+from hookline.kernel import Kernel
+
+
+def blueprint(kernel: Kernel) -> Blueprint:
+    """The routes."""
+    routes = Blueprint("tokens", __name__)
+
+    @routes.post("/v1/tokenize")
+    @describe(request=TokenizeRequest, response=Tokens)
+    async def tokenize() -> Response:
+        """Text, or messages under the chat template, as token ids."""
+        asked = validate(TokenizeRequest, await read_json())
+        if asked.messages is not None:
+            ids = await _chat_ids(kernel, asked)
+        else:
+            ids = await asyncio.to_thread(kernel.engine.tokenize, asked.text or "")
+        return json_response({"ids": ids, "count": len(ids), "max_ctx": kernel.engine.card.context})
+
+    @routes.post("/v1/detokenize")
+    @describe(request=DetokenizeRequest, response=Text)
+    async def detokenize() -> Response:
+        """Token ids as text."""
+        asked = validate(DetokenizeRequest, await read_json())
+        ids = check_ids(kernel.engine, asked.ids, "ids")
+        text = await asyncio.to_thread(kernel.engine.detokenize, ids)
+        return json_response({"text": text})
+
+    return routes
+
+
+async def _chat_ids(kernel: Kernel, asked: TokenizeRequest) -> list[int]:
+    """The ids that a chat request with these messages would begin with."""
+    messages = list(asked.messages or ())
+    exchange = kernel.exchange(ChatRequest.model_construct(messages=messages), g.caller, messages)
+    refuse_images(exchange)
+    return (await kernel.prompt(exchange, {})).ids

@@ -1,0 +1,64 @@
+"""`create_app`: the whole server as one Quart application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from quart import Quart, Response, request
+
+from hookline.api import access, chat, completions, errors, models, openapi, tokens
+from hookline.api.request_scope import RequestScope
+from hookline.config import Settings
+from hookline.kernel import Kernel
+from hookline.server import Clock
+
+
+def create_app(
+    settings: Settings,
+    *,
+    plugins: Mapping[str, object] | None = None,
+    clock: Clock | None = None,
+) -> Quart:
+    """Builds everything, loads nothing yet: that begins when the application starts serving.
+
+    ``plugins`` are further plugins by name, as classes or instances; they are called before those
+    of the configuration. Raises StartError. The kernel is at ``app.extensions["hookline"]``.
+    """
+    return app_of(Kernel(settings, plugins=plugins, clock=clock))
+
+
+def app_of(kernel: Kernel) -> Quart:
+    """The HTTP side of a kernel."""
+    app = Quart("hookline", static_folder=None)
+    app.extensions["hookline"] = kernel
+    server = kernel.settings.server
+    app.config["MAX_CONTENT_LENGTH"] = int(server.max_body_mb * 1024 * 1024)
+    app.config["BODY_TIMEOUT"] = server.body_timeout
+    app.config["RESPONSE_TIMEOUT"] = None
+    errors.install(app)
+    access.install(app, kernel.settings, kernel.authenticate)
+    for part in (chat, completions, models, tokens, openapi):
+        app.register_blueprint(part.blueprint(kernel))
+    for _, blueprint in kernel.plugins.routes(kernel):
+        app.register_blueprint(blueprint)
+    app.after_request(_counter(kernel))
+    app.while_serving(_running(kernel))
+    app.asgi_app = RequestScope(app.asgi_app)  # type: ignore[method-assign]
+    return app
+
+
+def _running(kernel: Kernel):  # type: ignore[no-untyped-def]
+    async def while_serving() -> AsyncIterator[None]:
+        async with kernel.running():
+            yield
+
+    return while_serving
+
+
+def _counter(kernel: Kernel):  # type: ignore[no-untyped-def]
+    async def count(response: Response) -> Response:
+        route = request.url_rule.rule if request.url_rule else "none"
+        kernel.metrics.requests.labels(route, str(response.status_code)).inc()
+        return response
+
+    return count

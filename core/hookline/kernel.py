@@ -1,0 +1,327 @@
+"""One running process: settings, plugins, store and engine, from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from hookline.api.schema import ChatRequest, SamplingFields
+from hookline.auth import Auth, network_rule
+from hookline.config import Settings, resolve_model
+from hookline.discovery import load_plugins, request_model
+from hookline.engine import Engine, EngineStats, Grammar, Job, Sampling
+from hookline.engines import BuiltinEngines
+from hookline.errors import (
+    InvalidApiKey,
+    InvalidRequest,
+    NoModel,
+    OtherModelConfigured,
+    PluginError,
+    ShuttingDown,
+    StartError,
+)
+from hookline.exchange import Caller, Exchange
+from hookline.messages import Message
+from hookline.metrics import Metrics
+from hookline.plugins import Plugin
+from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
+from hookline.quota import Quota
+from hookline.server import Clock, ConstraintSpec, Embedder
+from hookline.store import Store
+
+log = logging.getLogger(__name__)
+
+PLUGIN_CALLER = Caller("hookline", "hookline")
+"""Who asks when a plugin asks the model."""
+
+
+class Kernel:
+    """Everything of one server but HTTP. Fulfils `hookline.server.Server`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        plugins: Mapping[str, object] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        network_rule(settings)
+        self.settings = settings
+        self.clock = clock or (lambda: datetime.now().astimezone())
+        self.store = Store(settings.data_dir)
+        self.auth = Auth(settings, self.store)
+        self.template = ChatTemplate(_template(settings), self.clock)
+        self.plugins = load_plugins(
+            settings,
+            core={
+                "auth": self.auth,
+                "quota": Quota(settings, self.store, self.clock),
+                "prompt": self.template,
+                "engines": BuiltinEngines(settings),
+            },
+            extra=plugins,
+            reserved=ChatRequest.model_fields,
+        )
+        self.chat_request: type[ChatRequest] = request_model(
+            ChatRequest, self.plugins.request_fields()
+        )
+        self.metrics = Metrics(self.stats)
+        self.plugins.watch = self.metrics.hook
+        self.model_id, self.model = resolve_model(settings)
+        self.started = int(time.time())
+        self.progress = 0.0
+        self.draining = False
+        self.in_flight = 0
+        self._idle = asyncio.Event()
+        self._engine: Engine | None = None
+        self._embedders: dict[str, Embedder] = {}
+        self._reported: set[str] = set()
+        self.loaded: asyncio.Future[None]
+
+    # The server's public face
+
+    @property
+    def data_dir(self) -> Path:
+        """Where files that must survive live."""
+        return self.settings.data_dir
+
+    @property
+    def engine(self) -> Engine:
+        """The loaded engine. Raises NoModel while there is none."""
+        if not self._is_loaded() or self._engine is None or self._engine.state == "failed":
+            raise NoModel("The model is not loaded yet. Try again in a moment.", retry_after=2)
+        return self._engine
+
+    async def constraint(self, spec: ConstraintSpec) -> Grammar:
+        """Compiles a constraint through whichever plugin can."""
+        grammar = await self.plugins.create_constraint(spec, self)
+        if grammar is None:
+            raise InvalidRequest(
+                f"No plugin can enforce a constraint of kind '{spec.kind}'. "
+                "Enable the plugin 'structured'.",
+                param=spec.param,
+            )
+        return grammar
+
+    async def embedder(self, name: str | None = None) -> Embedder | None:
+        """An embedder by name, or the default one; made once."""
+        key = name or ""
+        if key not in self._embedders:
+            embedder = await self.plugins.create_embedder(key, self)
+            if embedder is None:
+                return None
+            self._embedders[key] = embedder
+        return self._embedders[key]
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 256,
+        temperature: float = 0.0,
+    ) -> str:
+        """Asks the model for a plugin: same queue and cancel, no allowance, no usage."""
+        request = ChatRequest.model_construct(messages=list(messages))
+        exchange = self.exchange(request, PLUGIN_CALLER, list(messages))
+        prompt = await self.prompt(exchange, {})
+        job = Job(
+            prompt.ids,
+            max_tokens=max_tokens,
+            sampling=Sampling(temperature=temperature),
+            grammar=grammar,
+        )
+        async with aclosing(self.engine.submit(job)) as pieces:
+            tokens = [token async for piece in pieces for token in piece.tokens]
+        return "".join(token.text for token in tokens if not token.special)
+
+    # For the routes
+
+    def exchange(
+        self,
+        request: BaseModel,
+        caller: Caller,
+        messages: list[Message] | None = None,
+        *,
+        prefix: str = "chatcmpl",
+    ) -> Exchange:
+        """A new exchange. Raises NoModel."""
+        card = self.engine.card
+        return Exchange(
+            id=f"{prefix}-{secrets.token_hex(12)}",
+            created=int(time.time()),
+            model=card.id,
+            request=request,
+            caller=caller,
+            messages=messages or [],
+            max_ctx=card.context,
+        )
+
+    async def prompt(self, exchange: Exchange, from_request: Mapping[str, Any]) -> Prompt:
+        """The exchange's messages as ids that fit, computed in a thread."""
+        engine = self.engine
+        variables = template_variables(
+            engine.card, self.plugins.template_vars(exchange), from_request
+        )
+
+        def render(messages: Sequence[Mapping[str, Any]]) -> str:
+            text = self.plugins.render_prompt(exchange, messages, variables)
+            if text is None:
+                raise RuntimeError("no plugin wrote a prompt")
+            return text
+
+        return await asyncio.to_thread(fit, engine, exchange.messages, render)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a model answers."""
+        return self._engine_state() == "ready"
+
+    async def authenticate(self, headers: Mapping[str, str], address: str) -> Caller:
+        """Who is asking. Raises InvalidApiKey when nobody vouches."""
+        caller = await self.plugins.authenticate(headers, address)
+        if caller is None:
+            raise InvalidApiKey("This server does not know who is asking. Send an API key.")
+        return caller
+
+    def sampling(self, asked: SamplingFields) -> Sampling:
+        """How to sample; ``always_greedy`` overrides what was asked and checked."""
+        sampling = asked.sampling(self.engine.card.vocabulary)
+        return Sampling() if self.model.always_greedy else sampling
+
+    def refuse_other_model(self, name: str | None) -> None:
+        """Raises OtherModelConfigured for a configured model that is not the loaded one."""
+        if name in self.settings.models and name != self.model_id:
+            raise OtherModelConfigured(
+                f"The model '{name}' is configured but not loaded; '{self.model_id}' is. "
+                f"Restart with --model {name}, or leave 'model' out.",
+                param="model",
+            )
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Counts a generation request; none begins while the server shuts down."""
+        if self.draining:
+            raise ShuttingDown("The server is shutting down.", retry_after=5)
+        self.in_flight += 1
+        self.metrics.in_flight.inc()
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._idle.set()
+            self.metrics.in_flight.dec()
+
+    def report_ignored(self, names: Sequence[str]) -> None:
+        """Logs, once each, that request fields are ignored."""
+        for name in names:
+            if name not in self._reported and len(self._reported) < 100:
+                self._reported.add(name)
+                log.warning("the request field %.40r is not known and is ignored", name)
+
+    def stats(self) -> EngineStats:
+        """How busy the engine is; zeros without one."""
+        return self._engine.stats() if self._engine is not None else EngineStats()
+
+    def health(self) -> dict[str, Any]:
+        """Whether the server can answer, and what works."""
+        state = "stopping" if self.draining else self._engine_state()
+        body: dict[str, Any] = {"status": state, "model": self.model_id}
+        if state == "loading":
+            body["progress"] = round(self.progress, 3)
+        if self.loaded.done() and (error := self.loaded.exception()) is not None:
+            body["error"] = str(error)
+        stats = self.stats()
+        body |= {"running": stats.running, "queued": stats.queued, "restarts": stats.restarts}
+        body["plugins"] = [p.summary() for p in self.plugins.found.values() if not p.core]
+        return body
+
+    def _is_loaded(self) -> bool:
+        return self.loaded.done() and self.loaded.exception() is None
+
+    def _engine_state(self) -> str:
+        if not self.loaded.done():
+            return "loading"
+        return self._engine.state if self._is_loaded() and self._engine else "failed"
+
+    # From start to end
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Kernel]:
+        """Opens the store, the plugins and, in the background, the engine. Raises StartError."""
+        self.loaded = asyncio.get_running_loop().create_future()
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.store)
+            await self._enter_plugins(stack)
+            loading = asyncio.create_task(self._load())
+            stack.push_async_callback(self._unload, loading)
+            yield self
+
+    async def drain(self) -> None:
+        """Takes nothing new, and waits until what runs is finished."""
+        self.draining = True
+        while self.in_flight:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def _enter_plugins(self, stack: AsyncExitStack) -> None:
+        for plugin, lifespan in list(self.plugins.lifespan(self)):
+            try:
+                await stack.enter_async_context(lifespan)
+            except Exception as error:
+                self._start_failed(plugin, error)
+
+    def _start_failed(self, plugin: Plugin, error: Exception) -> None:
+        reason = f"cannot start: {type(error).__name__}: {error}"
+        if plugin.essential or plugin.core:
+            raise PluginError(f"The essential plugin '{plugin.name}' {reason}") from error
+        log.debug("plugin %s", plugin.name, exc_info=error)
+        self.plugins.fail(plugin, reason)
+
+    async def _load(self) -> None:
+        try:
+            engine = await asyncio.to_thread(self.plugins.create_engine, self.model)
+            if engine is None:
+                raise StartError(
+                    f"No engine '{self.model.engine}' for the model '{self.model.source}'. "
+                    "See [model] engine; 'hookline plugins list' shows what is installed."
+                )
+            self._engine = engine
+            await engine.load(self._set_progress)
+            self.template.use(engine.card)
+            log.info("model %s is loaded", engine.card.id)
+        except Exception as error:
+            log.debug("loading failed", exc_info=True)
+            self.loaded.set_exception(error)
+            self.loaded.exception()  # marks it as seen: /health tells, and serve raises it
+        else:
+            self.loaded.set_result(None)
+
+    def _set_progress(self, share: float) -> None:
+        self.progress = share
+
+    async def _unload(self, loading: asyncio.Task[None]) -> None:
+        loading.cancel()
+        await asyncio.wait([loading])
+        if self._engine is not None:
+            await self._engine.close()
+
+
+def _template(settings: Settings) -> str | None:
+    path = resolve_model(settings)[1].chat_template
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"[model] chat_template: cannot read {path}: {error}.") from error

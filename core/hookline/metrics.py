@@ -1,0 +1,83 @@
+"""What operators watch: counters and histograms for Prometheus.
+
+Labels hold only names that the server itself knows (routes, plugins, hooks, reasons), never
+prompts, keys or names that a client made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from hookline.engine import EngineStats, Timings
+
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own."""
+
+    def __init__(self, stats: Callable[[], EngineStats]) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("requests", "Requests answered.", "route", "status")
+        self.in_flight = Gauge(
+            "hookline_requests_in_flight", "Generation requests at work.", registry=self.registry
+        )
+        self.finished = self._counter("choices", "Choices ended, by reason.", "reason")
+        self.tokens = self._counter("tokens", "Tokens, by kind.", "kind")
+        self.failures = self._counter("plugin_failures", "Failed calls.", "plugin", "hook")
+        self.hook_time = self._histogram(
+            "plugin_seconds", "Time in a plugin's hook.", SECONDS, "plugin", "hook"
+        )
+        self.queue_time = self._histogram("queue_seconds", "A job's wait for a place.", SECONDS)
+        self.first_token = self._histogram(
+            "time_to_first_token_seconds", "From submit to first token.", SECONDS
+        )
+        self.rate = self._histogram(
+            "tokens_per_second", "Generated tokens a second and choice.", RATES
+        )
+        self._watch_engine(stats)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"hookline_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(f"hookline_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+    def _watch_engine(self, stats: Callable[[], EngineStats]) -> None:
+        gauges: dict[str, tuple[str, Callable[[], float]]] = {
+            "running": ("Jobs being answered.", lambda: stats().running),
+            "queued": ("Jobs that wait.", lambda: stats().queued),
+            "engine_restarts": ("Times the engine was restarted.", lambda: stats().restarts),
+            "kv_bytes": ("Memory of the KV cache.", lambda: stats().kv_bytes),
+            "kv_used_tokens": ("Tokens in the KV cache.", lambda: stats().kv_used_tokens),
+        }
+        for name, (text, read) in gauges.items():
+            Gauge(f"hookline_{name}", text, registry=self.registry).set_function(read)
+
+    def hook(self, plugin: str, hook: str, seconds: float, failed: bool) -> None:
+        """A plugin's hook was called."""
+        self.hook_time.labels(plugin, hook).observe(seconds)
+        if failed:
+            self.failures.labels(plugin, hook).inc()
+
+    def choice(self, timings: Timings, reason: str) -> None:
+        """One choice of an answer is over."""
+        self.finished.labels(reason).inc()
+        self.tokens.labels("prompt").inc(timings.prompt_tokens)
+        self.tokens.labels("cached").inc(timings.cached_tokens)
+        self.tokens.labels("generated").inc(timings.predicted_n)
+        self.queue_time.observe(timings.queue_ms / 1000)
+        if timings.predicted_n:
+            self.first_token.observe((timings.queue_ms + timings.prompt_ms) / 1000)
+        if timings.predicted_n > 1:
+            self.rate.observe((timings.predicted_n - 1) / max(timings.predicted_ms, 1e-3) * 1000)
+
+    def text(self) -> bytes:
+        """Everything in Prometheus's text format."""
+        return generate_latest(self.registry)

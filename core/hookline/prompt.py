@@ -1,0 +1,206 @@
+"""From messages to the ids of a prompt: chat template, defused control tokens, context fitting."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from hookline.engine import Card, Engine
+from hookline.errors import ContextLengthExceeded, InvalidRequest, StartError
+from hookline.hookspecs import hookimpl
+from hookline.messages import Message
+
+GENERIC_TEMPLATE = (
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+"""For models that bring no template: plain names and text."""
+
+SEAM = "\ufdd0"
+"""Marks a place inside a control token's text that a client typed. A Unicode noncharacter, which no
+text contains on purpose; it is taken out of what clients send."""
+
+RESERVED_VARIABLES = frozenset({"messages", "bos_token", "eos_token"})
+
+
+class TemplateEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja as chat templates expect it. The sandbox keeps a template from reaching Python."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+        self.filters["tojson"] = _tojson
+        self.globals["raise_exception"] = _raise_exception
+        self.globals["strftime_now"] = lambda form: clock().strftime(form)
+
+
+class ChatTemplate:
+    """The model's own chat template, or the one from the settings, as a plugin of the core."""
+
+    def __init__(self, source: str | None, clock: Callable[[], datetime]) -> None:
+        self._source = source
+        self._environment = TemplateEnvironment(clock)
+        self._template = self._environment.from_string("")
+
+    def use(self, card: Card) -> None:
+        """Compiles the template for a model. Raises StartError when it is no valid Jinja."""
+        source = self._source or card.chat_template or GENERIC_TEMPLATE
+        try:
+            self._template = self._environment.from_string(source)
+        except jinja2.TemplateSyntaxError as error:
+            raise StartError(
+                f"The chat template is not valid: line {error.lineno}: {error.message}."
+            ) from error
+
+    @hookimpl
+    def render_prompt(
+        self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+    ) -> str:
+        """Renders the template. Raises InvalidRequest where the template itself refuses."""
+        try:
+            return self._template.render({**variables, "messages": messages})
+        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
+            raise InvalidRequest(
+                f"The model's chat template does not accept this conversation: {error}",
+                param="messages",
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that fits: its ids, and how many old messages were left out."""
+
+    ids: list[int]
+    dropped: int
+
+
+Render = Callable[[Sequence[Mapping[str, Any]]], str]
+
+
+def fit(engine: Engine, messages: Sequence[Message], render: Render) -> Prompt:
+    """The prompt of a conversation, without as many of its oldest messages as it takes to fit.
+
+    System messages and everything from the last user message on stay. One token of the context is
+    kept for the answer. The fewest messages that must go are found by bisection, since each try
+    renders and tokenizes. Raises ContextLengthExceeded.
+    """
+    card = engine.card
+    defuse = Defuser(card.special_tokens)
+    plain = [defuse.value(message.for_template()) for message in messages]
+    droppable = _droppable(messages)
+
+    def ids(drop: int) -> list[int]:
+        gone = set(droppable[:drop])
+        kept = [message for place, message in enumerate(plain) if place not in gone]
+        return tokenize(engine, render(kept))
+
+    room = card.context - 1
+    if len(first := ids(0)) <= room:
+        return Prompt(first, 0)
+    if not droppable or len(shortest := ids(len(droppable))) > room:
+        needed = len(first if not droppable else shortest)
+        raise ContextLengthExceeded(
+            f"This model's context is {card.context} tokens, and the messages that must stay need "
+            f"{needed} and one for the answer. Shorten them.",
+            param="messages",
+        )
+    return _bisect(ids, len(droppable), shortest, room)
+
+
+def _bisect(ids: Callable[[int], list[int]], most: int, shortest: list[int], room: int) -> Prompt:
+    low, high, best = 0, most, shortest
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = ids(middle)
+        if len(tried) <= room:
+            high, best = middle, tried
+        else:
+            low = middle
+    return Prompt(best, high)
+
+
+def _droppable(messages: Sequence[Message]) -> list[int]:
+    users = [place for place, message in enumerate(messages) if message.role == "user"]
+    last = users[-1] if users else len(messages) - 1
+    return [
+        place
+        for place, message in enumerate(messages[:last])
+        if message.role not in ("system", "developer")
+    ]
+
+
+def tokenize(engine: Engine, text: str) -> list[int]:
+    """Ids of a rendered prompt. Control tokens count only where the template wrote them.
+
+    A template that writes the model's begin token itself gets no second one.
+    """
+    bos = engine.card.bos
+    begins = bool(bos) and text.startswith(bos)
+    ids: list[int] = []
+    for place, part in enumerate(text.split(SEAM)):
+        ids += engine.tokenize(part, special=True, bos=place == 0 and not begins)
+    return ids
+
+
+class Defuser:
+    """Breaks the text of control tokens in what a client sent, so that it stays text.
+
+    The break is a seam after the first character; `tokenize` cuts the rendered prompt there, and
+    neither half is a control token. Text without control tokens is tokenized as one piece.
+    """
+
+    def __init__(self, special_tokens: Sequence[str]) -> None:
+        longest_first = sorted((t for t in special_tokens if len(t) > 1), key=len, reverse=True)
+        pattern = "|".join(re.escape(token) for token in longest_first)
+        self._pattern = re.compile(pattern) if pattern else None
+
+    def text(self, text: str) -> str:
+        """One string, defused."""
+        text = text.replace(SEAM, "\ufffd")
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: match[0][0] + SEAM + match[0][1:], text)
+
+    def value(self, value: Any) -> Any:
+        """Every string inside lists and mappings, keys too."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.value(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return value
+
+
+def template_variables(
+    card: Card, plugins: Mapping[str, Any], from_request: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The variables of a template: the core's, then the plugins', then the request's own.
+
+    Strings from the request are defused. Raises InvalidRequest for names that are not its to set.
+    """
+    if taken := RESERVED_VARIABLES & from_request.keys():
+        raise InvalidRequest(f"'{min(taken)}' cannot be set here.", param="chat_template_kwargs")
+    defuse = Defuser(card.special_tokens)
+    return {
+        "add_generation_prompt": True,
+        "bos_token": card.bos,
+        "eos_token": card.eos,
+        **defuse.value(dict(plugins)),
+        **defuse.value(dict(from_request)),
+    }
+
+
+def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise jinja2.TemplateError(message)
