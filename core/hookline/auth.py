@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import ClassVar
 
 from hookline.config import Settings
 from hookline.errors import ConfigError, InvalidApiKey
@@ -35,6 +36,8 @@ class Auth:
 
     Where no key is required, everybody is answered, and a valid key still says who its caller is.
     """
+
+    essential: ClassVar[bool] = True
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._required = key_required(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import ClassVar
 
 from hookline.config import Settings
 from hookline.errors import ApiError, QuotaExhausted
@@ -34,7 +35,8 @@ class SystemZone(tzinfo):
         return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
 
     def fromutc(self, moment: datetime) -> datetime:
-        return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)
+        # Only this call tells the two hours apart that clocks show twice (``fold``).
+        return datetime.fromtimestamp(moment.replace(tzinfo=UTC).timestamp()).replace(tzinfo=self)
 
 
 def system_clock() -> datetime:
@@ -83,6 +85,8 @@ class Quota:
     Exact however many requests and processes count at once, since taking one is a single
     statement of the store. A request counts unless it was refused with 4xx or 503.
     """
+
+    essential: ClassVar[bool] = True
 
     def __init__(self, settings: Settings, store: Store, clock: Clock = system_clock) -> None:
         self._limit = settings.quota.daily_prompts

@@ -130,7 +130,7 @@ class Store:
     async def _check(self) -> None:
         ((verdict,),) = await self._rows("PRAGMA quick_check(1)")
         if verdict != "ok":
-            raise StartError(f"it is damaged ({verdict})")
+            raise StartError(f"it is damaged ({' '.join(verdict.split())})")
 
     async def _migrate(self) -> None:
         ((version,),) = await self._rows("PRAGMA user_version")
