@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from quart import Quart, Response, request
 
@@ -24,11 +24,14 @@ def create_app(
     ``plugins`` are further plugins by name, as classes or instances; they are called before those
     of the configuration. Raises StartError. The kernel is at ``app.extensions["hookline"]``.
     """
-    return app_of(Kernel(settings, plugins=plugins, clock=clock))
+    kernel = Kernel(settings, plugins=plugins, clock=clock)
+    app = app_of(kernel)
+    app.while_serving(_running(kernel))
+    return app
 
 
 def app_of(kernel: Kernel) -> Quart:
-    """The HTTP side of a kernel."""
+    """The HTTP side of a kernel that somebody else runs."""
     app = Quart("hookline", static_folder=None)
     app.extensions["hookline"] = kernel
     server = kernel.settings.server
@@ -42,20 +45,19 @@ def app_of(kernel: Kernel) -> Quart:
     for _, blueprint in kernel.plugins.routes(kernel):
         app.register_blueprint(blueprint)
     app.after_request(_counter(kernel))
-    app.while_serving(_running(kernel))
     app.asgi_app = RequestScope(app.asgi_app)  # type: ignore[method-assign]
     return app
 
 
-def _running(kernel: Kernel):  # type: ignore[no-untyped-def]
-    async def while_serving() -> AsyncIterator[None]:
+def _running(kernel: Kernel) -> Callable[[], AsyncGenerator[None, None]]:
+    async def while_serving() -> AsyncGenerator[None, None]:
         async with kernel.running():
             yield
 
     return while_serving
 
 
-def _counter(kernel: Kernel):  # type: ignore[no-untyped-def]
+def _counter(kernel: Kernel) -> Callable[[Response], Awaitable[Response]]:
     async def count(response: Response) -> Response:
         route = request.url_rule.rule if request.url_rule else "none"
         kernel.metrics.requests.labels(route, str(response.status_code)).inc()

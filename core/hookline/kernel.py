@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from hookline.messages import Message
 from hookline.metrics import Metrics
 from hookline.plugins import Plugin
 from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
-from hookline.quota import Quota
+from hookline.quota import Quota, system_clock
 from hookline.server import Clock, ConstraintSpec, Embedder
 from hookline.store import Store
 
@@ -57,7 +56,7 @@ class Kernel:
     ) -> None:
         network_rule(settings)
         self.settings = settings
-        self.clock = clock or (lambda: datetime.now().astimezone())
+        self.clock = clock or system_clock
         self.store = Store(settings.data_dir)
         self.auth = Auth(settings, self.store)
         self.template = ChatTemplate(_template(settings), self.clock)
@@ -236,7 +235,8 @@ class Kernel:
     def health(self) -> dict[str, Any]:
         """Whether the server can answer, and what works."""
         state = "stopping" if self.draining else self._engine_state()
-        body: dict[str, Any] = {"status": state, "model": self.model_id}
+        name = self.engine.card.id if state == "ready" else self.model_id
+        body: dict[str, Any] = {"status": state, "model": name}
         if state == "loading":
             body["progress"] = round(self.progress, 3)
         if self.loaded.done() and (error := self.loaded.exception()) is not None:
@@ -310,11 +310,15 @@ class Kernel:
     def _set_progress(self, share: float) -> None:
         self.progress = share
 
+    async def stop_engine(self) -> None:
+        """Ends every answer as ``cancelled`` and frees the model."""
+        if self._engine is not None:
+            await self._engine.close()
+
     async def _unload(self, loading: asyncio.Task[None]) -> None:
         loading.cancel()
         await asyncio.wait([loading])
-        if self._engine is not None:
-            await self._engine.close()
+        await self.stop_engine()
 
 
 def _template(settings: Settings) -> str | None:

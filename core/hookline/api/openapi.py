@@ -15,7 +15,7 @@ from werkzeug.routing import Rule
 
 from hookline.api.access import docs_route, is_open
 from hookline.api.bodies import Error
-from hookline.api.describe import Description, description
+from hookline.api.describe import Description, describe, description
 from hookline.api.http import json_response
 from hookline.kernel import Kernel
 
@@ -50,6 +50,7 @@ def blueprint(kernel: Kernel) -> Blueprint:
 
     @routes.get("/docs")
     @docs_route
+    @describe(content_type="text/html")
     async def docs() -> Response:
         """The reference as a page."""
         page = pages.get_template("docs.html").render(api=document(current_app, kernel))
