@@ -65,6 +65,11 @@ def docs_route(view: View) -> View:
     return view
 
 
+def is_open(view: Callable[..., Any]) -> bool:
+    """Whether a view is marked as one that can do without a key."""
+    return hasattr(view, _OPEN)
+
+
 def accepts(*media_types: str) -> Callable[[View], View]:
     """Marks a view whose body may be of these kinds besides ``application/json``."""
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hookline.auth import new_key
-from hookline.cli.stored import json_option, on_store
+from hookline.cli.output import json_option, note, print_json, print_table
+from hookline.cli.stored import on_store
 from hookline.config import Settings
 from hookline.store import Store, StoredKey
 
@@ -35,10 +31,10 @@ def new(settings: Settings, name: str, as_json: bool) -> None:
     key, stored = new_key(name, datetime.now(UTC))
     on_store(settings, lambda store: store.add_key(stored))
     if as_json:
-        click.echo(json.dumps({"key": key, **_row(stored)}))
+        print_json({"key": key, **_row(stored)})
         return
     click.echo(key)
-    click.echo("Keep it: it cannot be shown again. Clients send it as their API key.", err=True)
+    note("Keep it: it cannot be shown again. Clients send it as their API key.")
 
 
 @keys.command("list")
@@ -48,11 +44,11 @@ def list_keys(settings: Settings, as_json: bool) -> None:
     """Lists all keys, revoked ones too."""
     stored = on_store(settings, Store.keys)
     if as_json:
-        click.echo(json.dumps([_row(key) for key in stored]))
+        print_json([_row(key) for key in stored])
     elif stored:
-        Console().print(_table(stored))
+        print_table(("name", "id", "created", "last used", "state"), [_cells(k) for k in stored])
     else:
-        click.echo("There is no key yet. Make one with 'hookline keys new NAME'.")
+        note("There is no key yet. Make one with 'hookline keys new NAME'.")
 
 
 @keys.command("revoke")
@@ -66,7 +62,10 @@ def revoke(settings: Settings, name: str, as_json: bool) -> None:
         raise click.ClickException(
             f"There is no active key named '{name}'; 'hookline keys list' shows them all."
         )
-    click.echo(json.dumps(_row(key)) if as_json else f"Revoked '{key.name}' ({key.id}).")
+    if as_json:
+        print_json(_row(key))
+    else:
+        note(f"Revoked '{key.name}' ({key.id}).")
 
 
 def _check_name(name: str) -> None:
@@ -87,17 +86,14 @@ def _row(key: StoredKey) -> dict[str, Any]:
     }
 
 
-def _table(stored: Iterable[StoredKey]) -> Table:
-    table = Table("name", "id", "created", "last used", "state")
-    for key in stored:
-        table.add_row(
-            Text(key.name),
-            key.id,
-            _local(key.created),
-            _local(key.last_used) or "never",
-            f"revoked {_local(key.revoked)}" if key.revoked else "active",
-        )
-    return table
+def _cells(key: StoredKey) -> tuple[str, ...]:
+    return (
+        key.name,
+        key.id,
+        _local(key.created),
+        _local(key.last_used) or "never used",
+        f"revoked {_local(key.revoked)}" if key.revoked else "active",
+    )
 
 
 def _local(moment: datetime | None) -> str:

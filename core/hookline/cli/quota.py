@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from hookline.cli.stored import json_option, on_store
+from hookline.cli.output import json_option, note, print_json, print_table
+from hookline.cli.stored import on_store
 from hookline.config import Settings
 from hookline.quota import EVERYBODY, duration, next_midnight, system_clock, until_midnight
 from hookline.store import Store
@@ -31,7 +28,7 @@ def quota(context: click.Context, as_json: bool) -> None:
     now = system_clock()
     report = _report(settings, now, on_store(settings, lambda store: _today(store, now)))
     if as_json:
-        click.echo(json.dumps(report))
+        print_json(report)
     else:
         _show(report)
 
@@ -44,9 +41,9 @@ def reset(settings: Settings, as_json: bool) -> None:
     day = system_clock().date()
     on_store(settings, lambda store: store.reset_counts(day))
     if as_json:
-        click.echo(json.dumps({"day": day.isoformat(), "counts": []}))
+        print_json({"day": day.isoformat(), "counts": []})
     else:
-        click.echo(f"The counts of {day} are 0 again.")
+        note(f"The counts of {day} are 0 again.")
 
 
 async def _today(store: Store, now: datetime) -> dict[tuple[str, str], int]:
@@ -81,14 +78,9 @@ def _report(
 
 def _show(report: Mapping[str, Any]) -> None:
     if report["limit"] is None:
-        click.echo("There is no allowance: [quota] daily_prompts is 0.")
+        note("There is no allowance: [quota] daily_prompts is 0.")
         return
     whose = "for each key" if report["per_key"] else "for all together"
-    click.echo(f"{report['limit']} requests a day {whose}; {report['resets_in']} until midnight.")
-    if not report["counts"]:
-        click.echo("None was used today.")
-        return
-    table = Table("who", "used", "left")
-    for count in report["counts"]:
-        table.add_row(Text(count["name"]), str(count["used"]), str(count["remaining"]))
-    Console().print(table)
+    note(f"{report['limit']} requests a day {whose}; it starts again in {report['resets_in']}.")
+    rows = [(count["name"], count["used"], count["remaining"]) for count in report["counts"]]
+    print_table(("who", "used", "left"), rows)
