@@ -144,7 +144,7 @@ def _make(source: Source, settings: Settings) -> Plugin:
     except ModuleNotFoundError as error:
         _fail(plugin, _missing_module(source, error))
     except ConfigError as error:
-        _fail(plugin, str(error))
+        _fail(plugin, "; ".join(str(error).splitlines()))
     except Exception as error:
         log.debug("plugin %s", source.name, exc_info=True)
         _fail(plugin, f"cannot be loaded: {type(error).__name__}: {error}")

@@ -87,9 +87,10 @@ class Commands(click.Group):
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
+    is_eager=True,
     help="The configuration file; default: hookline.toml here or in your configuration folder.",
 )
-@click.option("--debug", is_flag=True, help="Show where errors came from.")
+@click.option("--debug", is_flag=True, is_eager=True, help="Show where errors came from.")
 @click.version_option(__version__, prog_name="hookline")
 def cli(config: Path | None, debug: bool) -> None:
     """Serves local language models with an OpenAI-compatible API, extended by plugins."""
@@ -102,7 +103,9 @@ def loaded_settings(
 
     ``config`` is a command's own ``--config``, which wins. Raises ConfigError.
     """
-    return load_settings(config or ctx.find_root().params["config"], flags or {}, os.environ)
+    # not there yet while --help is being processed
+    config = config or ctx.find_root().params.get("config")
+    return load_settings(config, flags or {}, os.environ)
 
 
 def main(args: Sequence[str] | None = None) -> None:

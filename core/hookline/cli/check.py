@@ -91,6 +91,10 @@ async def _findings(ctx: click.Context) -> AsyncIterator[Finding]:
     except HooklineError as error:
         for line in str(error).splitlines():
             yield Finding(part, "failed", line)
+    except Exception as error:
+        if ctx.find_root().params["debug"]:
+            raise
+        yield Finding(part, "failed", f"{type(error).__name__}: {error}")
 
 
 def _configuration(loaded: LoadedSettings) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ def show(ctx: click.Context, as_json: bool) -> None:
         settings = {name: {"value": value, "from": origin} for name, value, origin in rows}
         print_json({"file": loaded.file, "settings": settings})
     else:
-        print_table(("setting", "value", "from"), rows)
+        print_table(
+            ("setting", "value", "from"), [(name, _shown(value), by) for name, value, by in rows]
+        )
 
 
 @config.command("path")
@@ -108,6 +111,13 @@ def _plugin_values(
     else:
         table = masked("", loaded.settings.plugin.get(name, {}))
         yield from leaves(table, ("plugin", name))
+
+
+def _shown(value: Any) -> str:
+    """A value for people: texts as they are, the rest as in JSON, nothing for none."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
