@@ -103,8 +103,9 @@ async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None
     """Serves until told to stop. Raises StartError when the model cannot be loaded."""
     stop = asyncio.Event()
     _on_signals(kernel, stop)
+    url = address(listener)
     async with kernel.running():
-        config = _hypercorn_config(listener)
+        config = _hypercorn_config(listener.detach())
         serving = asyncio.create_task(
             hypercorn_serve(app_of(kernel), config, shutdown_trigger=stop.wait)
         )
@@ -112,7 +113,7 @@ async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None
         try:
             await _show_loading(kernel, console, stopping)
             if not stop.is_set():
-                _show_ready(kernel, listener, console)
+                _show_ready(kernel, url, console)
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.set()
@@ -121,9 +122,10 @@ async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None
                 await serving
 
 
-def _hypercorn_config(listener: socket.socket) -> Config:
+def _hypercorn_config(listener: int) -> Config:
+    """Hypercorn takes the listening socket's descriptor over, and closes it."""
     config = Config()
-    config.bind = [f"fd://{listener.fileno()}"]
+    config.bind = [f"fd://{listener}"]
     config.graceful_timeout = 1.0
     config.include_server_header = False
     config.accesslog = None
@@ -177,8 +179,7 @@ async def _show_loading(kernel: Kernel, console: Console, stopping: asyncio.Task
         kernel.loaded.result()
 
 
-def _show_ready(kernel: Kernel, listener: socket.socket, console: Console) -> None:
-    url = address(listener)
+def _show_ready(kernel: Kernel, url: str, console: Console) -> None:
     card = kernel.engine.card
     console.print(f"[bold green]Hookline[/] is ready at [bold]{url}/v1[/]", highlight=False)
     exact = "exact batches" if card.exact_batches else "fast batches"
