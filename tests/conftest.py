@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -83,7 +83,7 @@ def in_process(tmp_path: Path) -> Start:
     @asynccontextmanager
     async def start(**about: Any) -> AsyncIterator[Running]:
         app, engine = _build(Server(**about), tmp_path / "data")
-        transport = httpx.ASGITransport(app)
+        transport = httpx.ASGITransport(cast(Any, app))
         async with (
             app.test_app(),
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
