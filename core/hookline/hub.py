@@ -19,6 +19,7 @@ from huggingface_hub.errors import (
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
 )
+from huggingface_hub.file_download import repo_folder_name
 
 from hookline.errors import StartError
 
@@ -57,11 +58,9 @@ class Hub:
 
     def cached(self, repo: str) -> dict[str, Path]:
         """The files of a repository that are in the cache, of its main revision."""
+        cache = Path(self.cache_dir or constants.HF_HUB_CACHE)
         with self._errors(repo):
-            folder = Path(self.cache_dir or constants.HF_HUB_CACHE)
-            folder /= huggingface_hub.file_download.repo_folder_name(
-                repo_id=repo, repo_type="model"
-            )
+            folder = cache / repo_folder_name(repo_id=repo, repo_type="model")
         revision = folder / "refs" / constants.DEFAULT_REVISION
         if not revision.is_file():
             return {}

@@ -74,7 +74,8 @@ def toml_lines(text: str) -> dict[Key, int]:
     lines: dict[Key, int] = {}
     table: Key = ()
     pending, start = "", 1
-    for number, line in enumerate(text.splitlines(), 1):
+    # not splitlines(): it also splits at characters that TOML allows inside texts
+    for number, line in enumerate(text.split("\n"), 1):
         if not pending:
             start = number
         pending += line + "\n"

@@ -157,7 +157,7 @@ def _syntax(file: Path, text: str, error: tomllib.TOMLDecodeError) -> str:
     found = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     if found:
         return f"{file}:{found[1]}:{found[2]}: {message[: found.start()]}"
-    last = text.splitlines() or [""]
+    last = text.removesuffix("\n").split("\n")
     message = message.removesuffix(" (at end of document)")
     return f"{file}:{len(last)}:{len(last[-1]) + 1}: {message} (the file ends here)"
 

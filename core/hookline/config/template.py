@@ -59,14 +59,18 @@ def toml_value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, (str, Path)):
-        # JSON's escapes are TOML's, except that DEL must be escaped too
-        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _quoted(str(value))
     if isinstance(value, (list, tuple, set, frozenset)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
-        pairs = (f"{json.dumps(str(key))} = {toml_value(item)}" for key, item in value.items())
+        pairs = (f"{_quoted(str(key))} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, except that DEL must be escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _summary(model: type[BaseModel]) -> str:
@@ -95,7 +99,8 @@ def _header(key: Key) -> str:
 
 def _bare(name: str | int) -> str:
     text = str(name)
-    return text if text.replace("_", "").replace("-", "").isalnum() else json.dumps(text)
+    bare = text.isascii() and text.replace("_", "").replace("-", "").isalnum()
+    return text if bare else _quoted(text)
 
 
 def _setting(key: Key, info: FieldInfo) -> str:

@@ -1,0 +1,326 @@
+"""Finding model files, with the real hub client against a small hub on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline import models
+from hookline.errors import StartError
+from hookline.hub import Hub, HubUnreachable
+from hookline.model_files import chosen, group_files, named, projector
+from hookline.models import embedded_model, find_model, local_models, pull_model
+
+COMMIT = "a" * 40
+
+
+@dataclass
+class FakeHub:
+    """What the hub answers: files by repository, or a refusal by repository."""
+
+    repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    fetched: list[str] = field(default_factory=list)
+    asked: int = 0
+
+    def answer(self, method: str, path: str) -> tuple[int, dict[str, str], bytes]:
+        self.asked += 1
+        path = path.partition("?")[0].removeprefix("/")
+        repo = "/".join(path.removeprefix("api/models/").split("/")[:2])
+        if repo in self.refusals:
+            status, code = self.refusals[repo]
+            return status, {"X-Error-Code": code} if code else {}, b"{}"
+        if repo not in self.repos:
+            return 401, {"X-Error-Code": "RepoNotFound"}, b"{}"
+        if path.startswith("api/"):
+            return 200, {"Content-Type": "application/json"}, self._info(repo)
+        name = path.removeprefix(f"{repo}/resolve/main/").removeprefix(f"{repo}/resolve/{COMMIT}/")
+        return self._file(method, repo, name)
+
+    def _info(self, repo: str) -> bytes:
+        files = self.repos[repo].items()
+        siblings = [{"rfilename": name, "size": len(content)} for name, content in files]
+        return json.dumps({"id": repo, "sha": COMMIT, "siblings": siblings}).encode()
+
+    def _file(self, method: str, repo: str, name: str) -> tuple[int, dict[str, str], bytes]:
+        content = self.repos[repo].get(name)
+        if content is None:
+            return 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}, b""
+        if method == "GET":
+            self.fetched.append(name)
+        etag = hashlib.sha256(content).hexdigest()
+        return 200, {"X-Repo-Commit": COMMIT, "ETag": f'"{etag}"'}, content
+
+
+def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def _reply(self, method: str) -> None:
+            status, headers, body = hub.answer(method, self.path)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if method == "GET":
+                self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            self._reply("GET")
+
+        def do_HEAD(self) -> None:
+            self._reply("HEAD")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    return Handler
+
+
+@dataclass
+class Served:
+    """A hub that answers on loopback until it is closed, and the client's view of it."""
+
+    fake: FakeHub
+    server: ThreadingHTTPServer
+    hub: Hub
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    fake = FakeHub()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(fake))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    served = Served(
+        fake, server, Hub(f"http://127.0.0.1:{server.server_port}", tmp_path / "hub-cache")
+    )
+    yield served
+    served.close()
+    thread.join()
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode())
+
+
+# The embedded model
+
+
+def test_the_default_model_is_found_in_its_package(tmp_path: Path) -> None:
+    found = find_model("smollm2-135m", tmp_path)
+    assert (found.id, found.origin) == ("smollm2-135m", "embedded")
+    with found.path.open("rb") as file:
+        assert file.read(4) == b"GGUF"
+
+
+def test_without_its_package_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(models, "distribution", missing)
+    with pytest.raises(StartError, match=r"pip install 'hookline\[llamacpp\]'"):
+        embedded_model()
+    assert local_models(tmp_path, Hub(cache_dir=tmp_path)) == []
+
+
+# Files and folders
+
+
+def test_a_file_is_a_model_with_the_projector_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, "Some-1.5B.gguf", "other.gguf", "mmproj-some-f16.gguf")
+    found = find_model(str(tmp_path / "Some-1.5B.gguf"), tmp_path)
+    assert found.id == "Some-1.5B"
+    assert found.path == tmp_path / "Some-1.5B.gguf"
+    assert found.mmproj == tmp_path / "mmproj-some-f16.gguf"
+
+
+def test_a_folder_holds_exactly_one_model(tmp_path: Path) -> None:
+    write(tmp_path, "m/a.gguf", "m/mmproj.gguf", "m/README.md")
+    found = find_model(str(tmp_path / "m"), tmp_path)
+    assert (found.id, found.path) == ("m", tmp_path / "m" / "a.gguf")
+    write(tmp_path, "m/b.gguf")
+    with pytest.raises(StartError, match=r"several models; name one of: a\.gguf, b\.gguf$"):
+        find_model(str(tmp_path / "m"), tmp_path)
+
+
+def test_a_split_model_is_its_first_file_and_must_be_whole(tmp_path: Path) -> None:
+    write(tmp_path, "m/big-00002-of-00002.gguf", "m/big-00001-of-00002.gguf")
+    first = tmp_path / "m" / "big-00001-of-00002.gguf"
+    assert find_model(str(tmp_path / "m"), tmp_path).path == first
+    second = find_model(str(tmp_path / "m" / "big-00002-of-00002.gguf"), tmp_path)
+    assert (second.id, second.path) == ("big", first)
+    first.unlink()
+    with pytest.raises(StartError, match="part of a split model of which files are missing"):
+        find_model(str(tmp_path / "m"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("./nothing.gguf", "There is no model at nothing.gguf"),
+        ("./README.md", "README.md is no .gguf file"),
+        ("./mmproj.gguf", "mmproj.gguf is an image projector; name the model it belongs to"),
+        ("./empty", "empty holds no .gguf file"),
+        ("./exl", "needs an ExLlama engine"),
+        ("nothing", "There is no model 'nothing'"),
+        ("a/b/c", "'a/b/c' is no repository of the hub"),
+    ],
+)
+def test_what_is_no_model_is_told(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "README.md", "mmproj.gguf", "empty/x.txt", "exl/model.safetensors")
+    with pytest.raises(StartError) as error:
+        find_model(name, tmp_path, Hub(cache_dir=tmp_path))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_model_of_the_data_folder_goes_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path, "models/mine.gguf", "models/whole/x.gguf")
+    assert find_model("mine", tmp_path).path == tmp_path / "models" / "mine.gguf"
+    assert find_model("whole", tmp_path).path == tmp_path / "models" / "whole" / "x.gguf"
+
+
+# Which of several
+
+
+def pick(*names: str, wanted: str = "", sizes: dict[str, int] | None = None) -> str:
+    return chosen("o/r", group_files(names), wanted, sizes or {})[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "expected"),
+    [
+        (["m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-Q2_K.gguf"], "", "m-Q4_K_M.gguf"),
+        (["m-Q8_0.gguf", "m-Q5_K_M.gguf"], "", "m-Q5_K_M.gguf"),
+        (["m-BF16.gguf", "m-F16.gguf"], "", "m-BF16.gguf"),
+        (["m-Q2_K.gguf", "mmproj-F16.gguf"], "", "m-Q2_K.gguf"),
+        (["m-Q8_0.gguf", "m-Q4_K_M.gguf"], "q8_0", "m-Q8_0.gguf"),
+        (["m-Q4_K_M.gguf", "m-Q4_K.gguf"], "Q4_K", "m-Q4_K.gguf"),
+        (["m-bf16.gguf", "m-f16.gguf"], "F16", "m-f16.gguf"),
+        (["sub/m-Q8_0.gguf", "m.gguf"], "M-q8_0.GGUF", "sub/m-Q8_0.gguf"),
+        (["Q8_0/m-00001-of-00002.gguf", "Q8_0/m-00002-of-00002.gguf", "a.gguf"], "Q8_0", None),
+    ],
+)
+def test_the_documented_choice(names: list[str], wanted: str, expected: str | None) -> None:
+    assert pick(*names, wanted=wanted) == (expected or names[0])
+
+
+def test_without_a_known_quantization_the_smallest_is_taken() -> None:
+    assert pick("a.gguf", "b.gguf", sizes={"a.gguf": 9, "b.gguf": 5}) == "b.gguf"
+
+
+def test_a_file_that_is_not_there_lists_what_is() -> None:
+    with pytest.raises(StartError, match=r"o/r has no 'Q5_0'\. It has: a\.gguf, b\.gguf"):
+        pick("a.gguf", "b.gguf", wanted="Q5_0")
+
+
+def test_of_several_projectors_the_one_in_half_precision() -> None:
+    assert projector(["mmproj-BF16.gguf", "mmproj-F16.gguf", "m.gguf"]) == "mmproj-F16.gguf"
+    assert projector(["mmproj-Q8_0.gguf"]) == "mmproj-Q8_0.gguf"
+    assert projector(["m.gguf"]) is None
+    assert named({}, "any") is None
+
+
+# The hub
+
+
+def test_a_model_is_pulled_with_projector_and_all_its_files(served: Served) -> None:
+    shards = [f"Q8_0/m-Q8_0-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+    files = {name: name.encode() for name in [*shards, "m-Q4_K_M.gguf", "mmproj-f16.gguf"]}
+    served.fake.repos["owner/repo"] = files
+    found = pull_model("owner/repo:q8_0", served.hub)
+    assert (found.id, found.origin) == ("owner/repo:q8_0", "hub")
+    assert found.path.read_bytes() == shards[0].encode()
+    assert all((found.path.parent / Path(shard).name).is_file() for shard in shards)
+    assert found.mmproj is not None and found.mmproj.read_bytes() == b"mmproj-f16.gguf"
+    assert sorted(served.fake.fetched) == sorted([*shards, "mmproj-f16.gguf"])
+
+
+def test_what_is_in_the_cache_needs_no_hub(served: Served, tmp_path: Path) -> None:
+    served.fake.repos["owner/repo"] = {"m-Q4_K_M.gguf": b"four", "m-Q8_0.gguf": b"eight"}
+    pulled = find_model("owner/repo:Q8_0", tmp_path, served.hub)
+    asked = served.fake.asked
+    assert find_model("owner/repo:m-q8_0.gguf", tmp_path, served.hub).path == pulled.path
+    assert served.fake.asked == asked
+    assert find_model("owner/repo", tmp_path, served.hub).path.read_bytes() == b"four"
+    served.close()
+    assert find_model("owner/repo:Q8_0", tmp_path, served.hub) == pulled
+    assert pull_model("owner/repo:Q8_0", served.hub) == pulled
+
+
+def test_without_the_hub_the_cache_answers_for_a_repository(served: Served, tmp_path: Path) -> None:
+    served.fake.repos["owner/repo"] = {"m-Q8_0.gguf": b"eight"}
+    pulled = find_model("owner/repo", tmp_path, served.hub)
+    served.close()
+    assert find_model("owner/repo", tmp_path, served.hub).path == pulled.path
+    with pytest.raises(HubUnreachable, match=r"^the hub at http://127.* cannot be reached"):
+        find_model("owner/other", tmp_path, served.hub)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message"),
+    [
+        (404, "RepoNotFound", "owner/repo is not on the hub, or is private"),
+        (401, "RepoNotFound", "owner/repo is not on the hub, or is private"),
+        (401, "GatedRepo", "owner/repo is gated: accept its terms at http://127.0.0.1"),
+        (403, "GatedRepo", "owner/repo is gated: accept its terms at http://127.0.0.1"),
+        (403, "", "the hub answered 403 for owner/repo: access is refused"),
+        (400, "", "the hub answered 400 for owner/repo"),
+    ],
+)
+def test_each_refusal_is_one_clear_line(
+    served: Served, status: int, code: str, message: str, tmp_path: Path
+) -> None:
+    served.fake.refusals["owner/repo"] = (status, code)
+    with pytest.raises(StartError) as error:
+        find_model("owner/repo", tmp_path, served.hub)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_a_repository_without_gguf_says_which_engine_it_needs(
+    served: Served, tmp_path: Path
+) -> None:
+    served.fake.repos["owner/exl"] = {"model.safetensors": b"x"}
+    with pytest.raises(StartError, match="owner/exl holds safetensors, not GGUF"):
+        find_model("owner/exl", tmp_path, served.hub)
+
+
+def test_a_file_that_vanishes_between_listing_and_fetching(served: Served) -> None:
+    served.fake.repos["owner/repo"] = {}
+    with pytest.raises(StartError, match=r"owner/repo has no file 'm\.gguf'"):
+        served.hub.fetch("owner/repo", "m.gguf")
+
+
+def test_local_models_are_the_embedded_the_folders_and_the_caches(
+    served: Served, tmp_path: Path
+) -> None:
+    served.fake.repos["owner/repo"] = {"m-Q8_0.gguf": b"eight", "mmproj.gguf": b"x"}
+    pull_model("owner/repo", served.hub)
+    write(tmp_path, "models/a.gguf", "models/s-00001-of-00002.gguf", "models/mmproj.gguf")
+    write(tmp_path, "models/b-00001-of-00002.gguf", "models/b-00002-of-00002.gguf")
+    found = {model.id: model for model in local_models(tmp_path, served.hub)}
+    assert list(found) == ["smollm2-135m", "a", "b", "owner/repo:m-Q8_0.gguf"]
+    assert found["b"].size == 2 * len("models/b-00001-of-00002.gguf")
+    assert found["owner/repo:m-Q8_0.gguf"].size == len(b"eight")
+    for model in found.values():
+        assert find_model(model.source, tmp_path, served.hub).path == model.path
