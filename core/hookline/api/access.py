@@ -96,6 +96,9 @@ def install(app: Quart, settings: Settings, authenticate: Authenticate) -> None:
             expose_headers=EXPOSED_HEADERS,
             max_age=timedelta(minutes=10),
         )
+        # quart-cors also refuses web sockets without an Origin, as programs open them.
+        # check_websocket knows better.
+        app.before_websocket_funcs[None].pop()
 
 
 class _Guards:
@@ -122,8 +125,8 @@ class _Guards:
 
     def _check_host(self, asked: Request | Websocket) -> None:
         host = asked.headers.get("Host")
-        # Only HTTP/1.0 leaves it out, and no browser does.
-        if host is None or ours(host, self._settings):
+        # Only HTTP/1.0 leaves it out (Quart makes that ""), and no browser does.
+        if not host or ours(host, self._settings):
             return
         raise Forbidden(
             "The Host header names a machine that this server does not answer for. Use the address "
@@ -232,8 +235,9 @@ def _has_body(asked: Request) -> bool:
         return asked.content_length > 0
     if "Transfer-Encoding" in asked.headers:
         return True
-    # HTTP/2 and later may send a body without announcing it.
-    return not asked.http_version.startswith("1") and asked.method in ("POST", "PUT", "PATCH")
+    # Neither is announced: HTTP/1 then sends none, newer versions may.
+    announced = "Content-Type" in asked.headers or not asked.http_version.startswith("1")
+    return announced and asked.method in ("POST", "PUT", "PATCH")
 
 
 def _lower_case(asked: Request | Websocket) -> dict[str, str]:
