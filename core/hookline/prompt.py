@@ -85,36 +85,41 @@ Render = Callable[[Sequence[Mapping[str, Any]]], str]
 
 
 def fit(engine: Engine, messages: Sequence[Message], render: Render) -> Prompt:
-    """The prompt of a conversation, without as many of its oldest messages as it takes to fit.
+    """The prompt of a conversation, without as many of its oldest turns as it takes to fit.
 
-    System messages and everything from the last user message on stay. One token of the context is
-    kept for the answer. The fewest messages that must go are found by bisection, since each try
-    renders and tokenizes. Raises ContextLengthExceeded.
+    A turn is a user message with all that answers it: templates refuse half of one. System
+    messages and everything from the last user message on stay. One token of the context is kept
+    for the answer. The fewest turns that must go are found by bisection, since each try renders
+    and tokenizes. Raises ContextLengthExceeded.
     """
     card = engine.card
     defuse = Defuser(card.special_tokens)
     plain = [defuse.value(message.for_template()) for message in messages]
-    droppable = _droppable(messages)
+    turns = _turns(messages)
 
     def ids(drop: int) -> list[int]:
-        gone = set(droppable[:drop])
+        gone = {place for turn in turns[:drop] for place in turn}
         kept = [message for place, message in enumerate(plain) if place not in gone]
         return tokenize(engine, render(kept))
 
     room = card.context - 1
     if len(first := ids(0)) <= room:
         return Prompt(first, 0)
-    if not droppable or len(shortest := ids(len(droppable))) > room:
-        needed = len(first if not droppable else shortest)
+    if not turns or len(shortest := ids(len(turns))) > room:
+        needed = len(shortest if turns else first)
         raise ContextLengthExceeded(
             f"This model's context is {card.context} tokens, and the messages that must stay need "
             f"{needed} and one for the answer. Shorten them.",
             param="messages",
         )
-    return _bisect(ids, len(droppable), shortest, room)
+    drop, best = _bisect(ids, len(turns), shortest, room)
+    return Prompt(best, sum(len(turn) for turn in turns[:drop]))
 
 
-def _bisect(ids: Callable[[int], list[int]], most: int, shortest: list[int], room: int) -> Prompt:
+def _bisect(
+    ids: Callable[[int], list[int]], most: int, shortest: list[int], room: int
+) -> tuple[int, list[int]]:
+    """The fewest that must go, between none (too long) and ``most`` (fits), and what is left."""
     low, high, best = 0, most, shortest
     while high - low > 1:
         middle = (low + high) // 2
@@ -123,17 +128,21 @@ def _bisect(ids: Callable[[int], list[int]], most: int, shortest: list[int], roo
             high, best = middle, tried
         else:
             low = middle
-    return Prompt(best, high)
+    return high, best
 
 
-def _droppable(messages: Sequence[Message]) -> list[int]:
+def _turns(messages: Sequence[Message]) -> list[list[int]]:
+    """The places of the messages that may go, oldest turn first."""
     users = [place for place, message in enumerate(messages) if message.role == "user"]
     last = users[-1] if users else len(messages) - 1
-    return [
-        place
-        for place, message in enumerate(messages[:last])
-        if message.role not in ("system", "developer")
-    ]
+    turns: list[list[int]] = []
+    for place, message in enumerate(messages[:last]):
+        if message.role in ("system", "developer"):
+            continue
+        if not turns or message.role == "user":
+            turns.append([])
+        turns[-1].append(place)
+    return turns
 
 
 def tokenize(engine: Engine, text: str) -> list[int]:
