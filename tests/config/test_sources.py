@@ -220,3 +220,7 @@ def test_an_unknown_variable_alone_is_refused() -> None:
     assert problems(HOOKLINE_SERVR__PORT="5") == [
         "HOOKLINE_SERVR__PORT: there is no such setting; did you mean HOOKLINE_SERVER__PORT?"
     ]
+
+
+def test_variables_that_are_no_settings_are_left_alone() -> None:
+    assert load(HOOKLINE_KEY="hl-x").settings.origins.values == {}

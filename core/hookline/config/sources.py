@@ -28,7 +28,11 @@ from hookline.errors import ConfigError
 FILE_NAME = "hookline.toml"
 PREFIX = "HOOKLINE_"
 CONFIG_VARIABLE = "HOOKLINE_CONFIG"
-"""Names the configuration file; the one variable that is no setting."""
+"""Names the configuration file."""
+
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "HOOKLINE_KEY"})
+"""Variables that are no settings: the file's, and the one from which the examples take a client's
+key. Every other unknown one is refused."""
 
 FLAGS: Mapping[str, str] = {
     "server.host": "--host",
@@ -179,7 +183,7 @@ class _Environment(EnvSettingsSource):
 
 def _environment(environ: Mapping[str, str]) -> Layer:
     ours = {name: name.lower() for name in environ if name.upper().startswith(PREFIX)}
-    ours = {name: low for name, low in ours.items() if name.upper() != CONFIG_VARIABLE}
+    ours = {name: low for name, low in ours.items() if name.upper() not in OTHER_VARIABLES}
     names = {_variable_key(low): name for name, low in ours.items()}
     values = _Environment({low: environ[name] for name, low in ours.items()})()
     origins = {key: Origin("environment", _nearest_name(names, key)) for key, _ in leaves(values)}
@@ -196,7 +200,7 @@ def _nearest_name(names: Mapping[Key, str], key: Key) -> str:
 
 
 def _unknown_variable(name: str) -> str:
-    meant = suggest(name.upper(), [CONFIG_VARIABLE, *map(variable, _setting_keys())])
+    meant = suggest(name.upper(), [*OTHER_VARIABLES, *map(variable, _setting_keys())])
     return f"{name}: there is no such setting" + did_you_mean(meant)
 
 
