@@ -62,7 +62,7 @@ def test_show_tells_values_and_where_they_came_from(run: Run) -> None:
     Path("hookline.toml").write_text('[model]\nsource = "./m.gguf"\n[models.big]\ncontext = 9\n')
     result = run("config", "show", HOOKLINE_SERVER__PORT="77")
     rows = {
-        row[0]: row[1:] for row in map(lambda line: line.split("\t"), result.stdout.split("\n"))
+        row[0]: row[1:] for row in (line.split("\t") for line in result.stdout.splitlines())
     }
     assert rows["server.port"] == ["77", "HOOKLINE_SERVER__PORT"]
     assert rows["model.source"] == [str(Path.cwd() / "m.gguf"), "hookline.toml:2"]

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hookline.config import LoadedSettings, find_config, load_settings, resolve_model
+from hookline.config.template import toml_value
 from hookline.errors import ConfigError
 
 
@@ -224,3 +227,46 @@ def test_an_unknown_variable_alone_is_refused() -> None:
 
 def test_variables_that_are_no_settings_are_left_alone() -> None:
     assert load(HOOKLINE_KEY="hl-x").settings.origins.values == {}
+
+
+# Whatever is written
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NAMES = st.sampled_from(
+    ["server", "port", "model", "source", "models", "plugin", "plugins", "cors", "allow_origins"]
+) | st.from_regex(r"[a-z_]{0,6}", fullmatch=True)
+SCALARS = (
+    TEXTS
+    | st.sampled_from(["~", "~nobody/x", "../x.gguf", "a/b:c", "\0", "[", "{", '["a"]', "5"])
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.booleans()
+)
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+VARIABLES = st.lists(NAMES, min_size=1, max_size=4).map(
+    lambda parts: "HOOKLINE_" + "__".join(parts).upper()
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(NAMES, TREES, max_size=4),
+    st.dictionaries(VARIABLES, SCALARS.map(str), max_size=4),
+)
+def test_anything_is_read_or_refused_with_places(
+    tree: dict[str, Any], environ: dict[str, str]
+) -> None:
+    text = "".join(f"{toml_value(name)} = {toml_value(value)}\n" for name, value in tree.items())
+    Path("hookline.toml").write_text(text, encoding="utf-8", newline="\n")
+    try:
+        loaded = load_settings(None, {}, environ)
+    except ConfigError as error:
+        places = ("hookline.toml:", "HOOKLINE_")
+        assert all(line.startswith(places) for line in str(error).splitlines())
+    else:
+        for key in loaded.origins.values:
+            assert str(loaded.origins.of(key)).startswith(("hookline.toml:", "HOOKLINE_"))

@@ -141,8 +141,9 @@ def _ready(annotation: Any, value: Any, origins: Origins, at: Key) -> Any:
 
 def absolute(path: str, origin: Origin) -> Path:
     """A path from a source of settings, without ``~`` and relative to what its origin says."""
-    # not Path.resolve(): a link's own name and folder are what the user means
-    return Path(os.path.normpath((origin.folder or Path.cwd()) / Path(path).expanduser()))
+    # not Path's expanduser() and resolve(): the one refuses ~ of unknown users, the other follows
+    # links, whose own name and folder are what is meant
+    return Path(os.path.normpath((origin.folder or Path.cwd()) / os.path.expanduser(path)))  # noqa: PTH111
 
 
 def _unknown(

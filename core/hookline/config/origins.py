@@ -43,8 +43,10 @@ class Origins:
         return _nearest(self.values, key) or Origin()
 
     def around(self, key: Key) -> Origin:
-        """A value's origin or, where it is missing, that of its table."""
-        return _nearest(self.values, key) or _nearest(self.tables, key) or Origin()
+        """A value's origin; where it is missing or a table, that of what is around or in it."""
+        inside = (origin for place, origin in self.values.items() if place[: len(key)] == key)
+        near = _nearest(self.values, key) or _nearest(self.tables, key)
+        return near or next(inside, Origin())
 
     def update(self, later: Origins) -> None:
         """Lets the values of a stronger source win."""
