@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -14,13 +14,17 @@ ATTRIBUTE = "hookline_description"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The models of a route's bodies; ``streams`` when it can answer as server-sent events."""
+    """The models of a route's bodies; ``streams`` when it can answer as server-sent events.
+
+    ``others`` are the bodies of further statuses that are no errors of OpenAI's shape.
+    """
 
     request: type[BaseModel] | None = None
     response: type[BaseModel] | None = None
     content_type: str = "application/json"
     streams: bool = False
     generates: bool = False
+    others: Mapping[str, type[BaseModel]] = field(default_factory=dict)
 
 
 def describe(
@@ -30,6 +34,7 @@ def describe(
     content_type: str = "application/json",
     streams: bool = False,
     generates: bool = False,
+    others: Mapping[str, type[BaseModel]] | None = None,
 ) -> Callable[[View], View]:
     """Describes a view; its docstring is the summary and the text.
 
@@ -37,7 +42,8 @@ def describe(
     """
 
     def mark(view: View) -> View:
-        setattr(view, ATTRIBUTE, Description(request, response, content_type, streams, generates))
+        about = Description(request, response, content_type, streams, generates, others or {})
+        setattr(view, ATTRIBUTE, about)
         return view
 
     return mark

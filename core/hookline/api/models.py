@@ -45,7 +45,7 @@ def blueprint(kernel: Kernel) -> Blueprint:
 
     @routes.get("/health")
     @open_route
-    @describe(response=Health)
+    @describe(response=Health, others={"503": Health})
     async def health() -> Response:
         """200 when a model answers, 503 otherwise; needs no key."""
         body = kernel.health()

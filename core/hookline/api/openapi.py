@@ -24,6 +24,7 @@ REFUSALS = {
     "401": "A key is required and is missing or wrong.",
     "403": "A page of another origin, or a Host that is not ours.",
     "404": "There is no such thing.",
+    "408": "The body did not arrive in time.",
     "413": "The body is over the limit.",
     "415": "The body is not application/json.",
     "503": "Not now; Retry-After says when.",
@@ -33,6 +34,7 @@ GENERATION_REFUSALS = {
     "500": "A plugin that the request needs has failed.",
     "502": "The engine failed; it is being restarted.",
 }
+NULLS = "Every optional field may also be null, which means absent."
 
 Schemas = Mapping[type[BaseModel], dict[str, Any]]
 
@@ -106,7 +108,8 @@ def _models(
 ) -> Iterator[type[BaseModel]]:
     for _, _, view in described:
         about = description(view)
-        yield from (model for model in (about.request, about.response) if model is not None)
+        bodies = (about.request, about.response, *about.others.values())
+        yield from (model for model in bodies if model is not None)
 
 
 def _operation(rule: Rule, view: Callable[..., Any], refs: Schemas) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def _operation(rule: Rule, view: Callable[..., Any], refs: Schemas) -> dict[str,
         operation["parameters"] = [_parameter(name) for name in sorted(rule.arguments)]
     if about.request is not None:
         content = {"application/json": {"schema": refs[about.request]}}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": True, "content": content, "description": NULLS}
     operation["responses"] = _responses(about, refs)
     return operation
 
@@ -139,6 +142,6 @@ def _responses(about: Description, refs: Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {"200": {"description": "The answer.", "content": content}}
     refusals = {**REFUSALS, **GENERATION_REFUSALS} if about.generates else REFUSALS
     for status, text in sorted(refusals.items()):
-        schema = {"application/json": {"schema": refs[Error]}}
+        schema = {"application/json": {"schema": refs[about.others.get(status, Error)]}}
         responses[status] = {"description": text, "content": schema}
     return responses
