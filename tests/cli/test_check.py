@@ -47,6 +47,16 @@ def test_json_is_one_object(speaking: Run) -> None:
     assert [part["part"] for part in shown["parts"]][-1] == "answer"
 
 
+@pytest.mark.model
+def test_the_default_model_answers(run: Run) -> None:
+    environ = {"HOOKLINE_MODEL__CONTEXT": "512", "HOOKLINE_MODEL__PARALLEL": "1"}
+    shown = json.loads(run("check", "--json", **environ).stdout)
+    parts = {part["part"]: part for part in shown["parts"]}
+    assert shown["ok"] is True
+    assert parts["model"]["detail"].startswith("smollm2-135m on llamacpp, 512 tokens")
+    assert len(parts["answer"]["detail"]) > len("'' in 0.0 s")
+
+
 def test_a_failed_plugin_fails_the_check_but_not_the_rest(speaking: Run, install: Install) -> None:
     install("broken", "1 / 0")
     install("idle", "")

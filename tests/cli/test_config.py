@@ -61,9 +61,7 @@ def test_every_line_of_the_written_file_can_be_uncommented(run: Run) -> None:
 def test_show_tells_values_and_where_they_came_from(run: Run) -> None:
     Path("hookline.toml").write_text('[model]\nsource = "./m.gguf"\n[models.big]\ncontext = 9\n')
     result = run("config", "show", HOOKLINE_SERVER__PORT="77")
-    rows = {
-        row[0]: row[1:] for row in (line.split("\t") for line in result.stdout.splitlines())
-    }
+    rows = {row[0]: row[1:] for row in (line.split("\t") for line in result.stdout.splitlines())}
     assert rows["server.port"] == ["77", "HOOKLINE_SERVER__PORT"]
     assert rows["model.source"] == [str(Path.cwd() / "m.gguf"), "hookline.toml:2"]
     assert rows["models.big.context"] == ["9", "hookline.toml:4"]

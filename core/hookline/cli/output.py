@@ -28,7 +28,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         for row in rows:
             click.echo("\t".join("" if cell is None else str(cell) for cell in row))
         return
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     Console().print(table)
