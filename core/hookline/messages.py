@@ -1,5 +1,6 @@
 """A conversation: messages, their parts, and the tool calls in them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -10,8 +11,20 @@ IMAGES_MAX = 16
 """Images that one request may carry."""
 
 
+def without_nulls(data: Any) -> Any:
+    """A JSON object without the keys that are ``null``, which means absent."""
+    if isinstance(data, Mapping):
+        return {key: value for key, value in data.items() if value is not None}
+    return data
+
+
 class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return without_nulls(data)
 
 
 class TextPart(_Lenient):

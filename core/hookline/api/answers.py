@@ -76,6 +76,11 @@ def _text(top: TopLogprob) -> str:
     return top.raw.decode(errors="replace")
 
 
+def is_content(delta: Delta) -> bool:
+    """Whether a delta's tokens belong to the answer's text, which is what logprobs are of."""
+    return delta.channel == "content" and delta.tool_call is None and bool(delta.tokens)
+
+
 def delta_body(delta: Delta) -> dict[str, Any]:
     """The ``delta`` object of a chat chunk."""
     if delta.channel == "reasoning":

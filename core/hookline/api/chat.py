@@ -8,7 +8,14 @@ from typing import Any
 
 from quart import Blueprint, Response, g
 
-from hookline.api.answers import Written, chat_logprobs, delta_body, envelope, progress_body
+from hookline.api.answers import (
+    Written,
+    chat_logprobs,
+    delta_body,
+    envelope,
+    is_content,
+    progress_body,
+)
 from hookline.api.bodies import ChatCompletion
 from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
@@ -37,11 +44,12 @@ def blueprint(kernel: Kernel) -> Blueprint:
         work = Work.begin(kernel, kernel.exchange(chat, g.caller, list(chat.messages)))
         with work.remembered():
             await prepare(work, chat)
+            opening = kernel.plugins.opening_fields(work.exchange)
             headers = kernel.plugins.response_headers(work.exchange)
             if chat.stream:
-                response = event_stream(chunks(work, chat))
+                response = event_stream(chunks(work, chat, opening))
             else:
-                response = json_response(await whole(work, chat))
+                response = json_response({**opening, **await whole(work, chat)})
         response.headers.update(headers)
         return response
 
@@ -63,16 +71,17 @@ async def prepare(work: Work, chat: ChatRequest) -> None:
         logprobs=chat.logprobs_wanted,
     )
     await kernel.plugins.shape_job(exchange, job)
-    work.submit(copies(job, chat.n), chat.stops)
+    await work.submit(copies(job, chat.n), chat.stops)
 
 
-async def chunks(work: Work, chat: ChatRequest) -> AsyncGenerator[dict[str, Any], None]:
+async def chunks(
+    work: Work, chat: ChatRequest, opening: Mapping[str, Any]
+) -> AsyncGenerator[dict[str, Any], None]:
     """The answer as chunks: role and opening fields, deltas, finish and closing fields, usage."""
     exchange = work.exchange
-    extra: Mapping[str, Any] = work.kernel.plugins.opening_fields(exchange)
     for choice in work.choices:
-        yield chunk(exchange, choice.index, {"role": "assistant", "content": ""}, extra=extra)
-        extra = {}
+        yield chunk(exchange, choice.index, {"role": "assistant", "content": ""}, extra=opening)
+        opening = {}
     running = len(work.choices)
     with work.remembered():
         async with aclosing(events(work.choices)) as news:
@@ -95,7 +104,7 @@ def event_chunks(
     data = []
     for delta in event.deltas:
         body = delta_body(delta)
-        logprobs = chat_logprobs(delta.tokens) if chat.logprobs and delta.tokens else None
+        logprobs = chat_logprobs(delta.tokens) if chat.logprobs and is_content(delta) else None
         if body or (logprobs and logprobs["content"]):
             data.append(chunk(exchange, index, body, logprobs=logprobs, extra=extra))
     if event.finish is not None:
@@ -126,7 +135,6 @@ async def whole(work: Work, chat: ChatRequest) -> dict[str, Any]:
         async for event in news:
             for delta in event.deltas:
                 written[event.choice.index].add(delta)
-    opening = work.kernel.plugins.opening_fields(work.exchange)
     closing = work.complete()
     choices = [
         {
@@ -137,4 +145,4 @@ async def whole(work: Work, chat: ChatRequest) -> dict[str, Any]:
         }
         for choice in work.choices
     ]
-    return {**envelope(work.exchange, "chat.completion"), "choices": choices, **opening, **closing}
+    return {**envelope(work.exchange, "chat.completion"), "choices": choices, **closing}

@@ -14,6 +14,7 @@ from hookline.api.bodies import Completion
 from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
+from hookline.api.promises import refuse_on_raw_prompts
 from hookline.api.schema import CompletionRequest, validate
 from hookline.api.sse import event_stream
 from hookline.api.work import Work
@@ -32,16 +33,18 @@ def blueprint(kernel: Kernel) -> Blueprint:
     async def completions() -> Response:
         """Completes raw prompts."""
         asked = validate(CompletionRequest, await read_json())
+        refuse_on_raw_prompts(asked.model_extra or {})
         kernel.refuse_other_model(asked.model)
         kernel.report_ignored(list(asked.model_extra or ()))
         work = Work.begin(kernel, kernel.exchange(asked, g.caller, prefix="cmpl"))
         with work.remembered():
             echoes = await prepare(work, asked)
+            opening = kernel.plugins.opening_fields(work.exchange)
             headers = kernel.plugins.response_headers(work.exchange)
             if asked.stream:
-                response = event_stream(chunks(work, asked, echoes))
+                response = event_stream(chunks(work, asked, echoes, opening))
             else:
-                response = json_response(await whole(work, asked, echoes))
+                response = json_response({**opening, **await whole(work, asked, echoes)})
         response.headers.update(headers)
         return response
 
@@ -53,8 +56,9 @@ async def prepare(work: Work, asked: CompletionRequest) -> list[str]:
     kernel = work.kernel
     await kernel.plugins.admit(work.exchange)
     prompts = await asyncio.to_thread(prompt_ids, kernel.engine, asked)
+    texts = await asyncio.to_thread(echo_texts, kernel.engine, asked)
     jobs, echoes = [], []
-    for ids in prompts:
+    for ids, text in zip(prompts, texts, strict=True):
         job = Job(
             ids,
             max_tokens=asked.limit,
@@ -63,8 +67,8 @@ async def prepare(work: Work, asked: CompletionRequest) -> list[str]:
         )
         await kernel.plugins.shape_job(work.exchange, job)
         jobs += copies(job, asked.n)
-        echoes += [kernel.engine.detokenize(ids) if asked.echo else ""] * asked.n
-    work.submit(jobs, asked.stops)
+        echoes += [text] * asked.n
+    await work.submit(jobs, asked.stops)
     return echoes
 
 
@@ -88,6 +92,15 @@ def prompt_ids(engine: Engine, asked: CompletionRequest) -> list[list[int]]:
     if not prompts:
         raise InvalidRequest("'prompt' is an empty list.", param="prompt")
     return prompts
+
+
+def echo_texts(engine: Engine, asked: CompletionRequest) -> list[str]:
+    """What each prompt's answer begins with: the prompt's text where an echo was asked for."""
+    if not asked.echo:
+        return [""] * len(asked.prompts)
+    return [
+        prompt if isinstance(prompt, str) else engine.detokenize(prompt) for prompt in asked.prompts
+    ]
 
 
 def check_ids(engine: Engine, ids: Sequence[int], param: str) -> list[int]:
@@ -114,14 +127,13 @@ def _check_length(engine: Engine, ids: Sequence[int]) -> None:
 
 
 async def chunks(
-    work: Work, asked: CompletionRequest, echoes: Sequence[str]
+    work: Work, asked: CompletionRequest, echoes: Sequence[str], opening: Mapping[str, Any]
 ) -> AsyncGenerator[dict[str, Any], None]:
     """The answer as chunks: echo, text, finish and closing fields, usage."""
     exchange = work.exchange
-    extra: Mapping[str, Any] = work.kernel.plugins.opening_fields(exchange)
     for choice in work.choices:
-        yield chunk(exchange, choice.index, echoes[choice.index], extra=extra)
-        extra = {}
+        yield chunk(exchange, choice.index, echoes[choice.index], extra=opening)
+        opening = {}
     offsets = [len(echo) for echo in echoes]
     running = len(work.choices)
     with work.remembered():
@@ -183,7 +195,6 @@ async def whole(work: Work, asked: CompletionRequest, echoes: Sequence[str]) -> 
             text, new = _written(event)
             texts[event.choice.index] += text
             tokens[event.choice.index] += new
-    opening = work.kernel.plugins.opening_fields(work.exchange)
     closing = work.complete()
     choices = [
         {
@@ -196,4 +207,4 @@ async def whole(work: Work, asked: CompletionRequest, echoes: Sequence[str]) -> 
         }
         for choice in work.choices
     ]
-    return {**envelope(work.exchange, "text_completion"), "choices": choices, **opening, **closing}
+    return {**envelope(work.exchange, "text_completion"), "choices": choices, **closing}

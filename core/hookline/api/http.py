@@ -8,10 +8,14 @@ import pydantic_core
 from quart import Response, request
 
 from hookline.api.schema import parse_json
+from hookline.errors import UnsupportedMedia
 
 
 async def read_json() -> dict[str, Any]:
-    """The request's body as a JSON object. Raises InvalidJson."""
+    """The request's body as a JSON object. Raises InvalidJson and UnsupportedMedia."""
+    coding = request.headers.get("Content-Encoding", "identity")
+    if coding.lower() != "identity":
+        raise UnsupportedMedia(f"The body is encoded ({coding[:40]}). Send it as plain JSON.")
     data = await request.get_data(cache=False)
     return parse_json(data if isinstance(data, bytes) else data.encode())
 

@@ -33,6 +33,15 @@ def refuse_unkept(undeclared: Mapping[str, Any]) -> None:
             )
 
 
+def refuse_on_raw_prompts(undeclared: Mapping[str, Any]) -> None:
+    """Raises InvalidRequest when a raw completion asks for what only a conversation can have."""
+    for name in PROMISES:
+        if undeclared.get(name) not in OFF:
+            raise InvalidRequest(
+                f"'{name}' works with /v1/chat/completions, not with raw prompts.", param=name
+            )
+
+
 def refuse_images(exchange: Exchange) -> None:
     """Raises InvalidRequest when no plugin took an image."""
     for place, message in enumerate(exchange.messages):

@@ -6,7 +6,7 @@ Every optional field may be ``null``, meaning absent. Fields that nobody declare
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, cast
 
 import pydantic_core
@@ -14,13 +14,19 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 from hookline.engine import Sampling
 from hookline.errors import InvalidJson, InvalidRequest
-from hookline.messages import Message
+from hookline.messages import Message, without_nulls
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Model = TypeVar("Model", bound=BaseModel)
 TokenId = Annotated[int, Field(ge=0)]
-TokenIds = Annotated[list[TokenId], Field(min_length=1)]
+# fail_fast: a long list of wrong items must not become as many errors, which takes seconds.
+TokenIds = Annotated[list[TokenId], Field(min_length=1, fail_fast=True)]
+Texts = Annotated[list[str], Field(fail_fast=True)]
+ManyTokenIds = Annotated[list[TokenIds], Field(fail_fast=True)]
+Messages = Annotated[list[Message], Field(min_length=1, fail_fast=True)]
+PATH_MAX = 120
+"""Characters of a field's place in an error; keys are the client's own text."""
 
 
 class Body(BaseModel):
@@ -31,9 +37,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            return {key: value for key, value in data.items() if value is not None}
-        return data
+        return without_nulls(data)
 
 
 class StreamOptions(Body):
@@ -59,14 +63,16 @@ class SamplingFields(Body):
     logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] = Field(
         default={}, max_length=1024, description="Token id to a bias on its logit."
     )
-    seed: int | None = Field(None, description="The same seed gives the same answer.")
+    seed: int | None = Field(
+        None, ge=-(2**63), lt=2**63, description="The same seed gives the same answer."
+    )
 
     def sampling(self, vocabulary: int) -> Sampling:
         """These parameters for the engine. Raises InvalidRequest for a bias on no token."""
         return Sampling(
             temperature=self.temperature,
             top_p=self.top_p,
-            top_k=max(0, self.top_k),
+            top_k=min(max(0, self.top_k), vocabulary),
             min_p=self.min_p,
             presence_penalty=self.presence_penalty,
             frequency_penalty=self.frequency_penalty,
@@ -107,7 +113,7 @@ class GenerationFields(SamplingFields):
 class ChatRequest(GenerationFields):
     """The body of ``POST /v1/chat/completions``, without the plugins' fields."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Messages
     max_completion_tokens: Count | None = Field(None, description="The smaller limit wins.")
     logprobs: bool = Field(False, description="Report the log probability of each token.")
     top_logprobs: int = Field(0, ge=0, le=20, description="And of its likeliest alternatives.")
@@ -136,7 +142,7 @@ class ChatRequest(GenerationFields):
 class CompletionRequest(GenerationFields):
     """The body of ``POST /v1/completions``."""
 
-    prompt: str | list[str] | TokenIds | list[TokenIds] = Field(
+    prompt: str | Texts | TokenIds | ManyTokenIds = Field(
         description="Text or token ids, one prompt or several."
     )
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
@@ -163,7 +169,7 @@ class TokenizeRequest(Body):
     """The body of ``POST /v1/tokenize``: either a text or a conversation."""
 
     text: str | None = Field(None, description="Plain text; control tokens in it stay text.")
-    messages: list[Message] | None = Field(None, description="Counted with the chat template.")
+    messages: Messages | None = Field(None, description="Counted with the chat template.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TokenizeRequest:
@@ -175,7 +181,7 @@ class TokenizeRequest(Body):
 class DetokenizeRequest(Body):
     """The body of ``POST /v1/detokenize``."""
 
-    ids: list[TokenId]
+    ids: Annotated[list[TokenId], Field(fail_fast=True)]
 
 
 def parse_json(data: bytes) -> dict[str, Any]:
@@ -194,40 +200,61 @@ def validate(model: type[Model], data: Mapping[str, Any]) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise invalid(error) from None
+        raise invalid(error, data) from None
     except RecursionError as error:
         raise InvalidRequest("The body is nested too deeply.") from error
 
 
-def invalid(error: ValidationError) -> InvalidRequest:
-    """The first problem of a validation as an answer for the client."""
-    first = error.errors(include_url=False)[0]
-    place = first["loc"]
-    if "param" in first.get("ctx", {}):
-        place = (first["ctx"]["param"], *place)
+def invalid(error: ValidationError, data: Mapping[str, Any]) -> InvalidRequest:
+    """The most telling problem of a validation as an answer for the client."""
+    problems = error.errors(include_url=False, include_input=False)
+    field = problems[0]["loc"][:1]
+    place, problem = max(
+        ((_place(problem, data), problem) for problem in problems if problem["loc"][:1] == field),
+        key=_how_telling,
+    )
     param = _path(place)
-    more = error.error_count() - 1
-    others = f" (and {more} more)" if more else ""
-    return InvalidRequest(f"'{param}': {first['msg']}{others}.", param=param or None)
+    raised = problem.get("ctx", {}).get("error")
+    message = str(raised) if raised is not None else problem["msg"]
+    return InvalidRequest(f"'{param}': {message.rstrip('.')}." if param else message, param=param)
 
 
-def _path(place: Iterable[int | str]) -> str:
-    """``("messages", 0, "content")`` as ``messages[0].content``, without pydantic's union tags."""
-    path = ""
-    for step in place:
-        if isinstance(step, int):
-            path += f"[{step}]"
-        elif _is_field(step):
-            path += f".{step}" if path else step
-    return path
+def _how_telling(found: tuple[list[int | str], Mapping[str, Any]]) -> tuple[int, bool]:
+    """Of the alternatives of a union: the one that got deepest, then one whose type was right."""
+    place, problem = found
+    return len(place), not problem["type"].endswith("_type")
 
 
-def _is_field(step: str) -> bool:
-    return step.isidentifier() and step not in {"str", "list", "int", "text_part", "image_part"}
+def _place(problem: Mapping[str, Any], data: Any) -> list[int | str]:
+    """Where in the body a problem is, without the names of alternatives that pydantic adds."""
+    if "param" in problem.get("ctx", {}):
+        return [problem["ctx"]["param"]]
+    place: list[int | str] = []
+    *parents, last = problem["loc"] or ("",)
+    for step in parents:
+        if _is_in(data, step):
+            place.append(step)
+            data = data[step]
+    if _is_in(data, last) or (problem["type"] == "missing" and last):
+        place.append(last)
+    return place
+
+
+def _is_in(data: Any, step: int | str) -> bool:
+    if isinstance(step, int):
+        return isinstance(data, list) and step < len(data)
+    return isinstance(data, Mapping) and step in data
+
+
+def _path(place: Sequence[int | str]) -> str | None:
+    """``["messages", 0, "content"]`` as ``messages[0].content``; None for the whole body."""
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return steps.removeprefix(".")[:PATH_MAX] or None
 
 
 def _token_id(key: str, vocabulary: int) -> int:
-    if not key.isdecimal() or int(key) >= vocabulary:
+    # Python refuses to read numbers of thousands of digits.
+    if not key.isdecimal() or len(key) > 10 or int(key) >= vocabulary:
         raise InvalidRequest(
             f"'logit_bias': '{key[:20]}' is no token id; they go from 0 to {vocabulary - 1}.",
             param="logit_bias",

@@ -15,7 +15,9 @@ from hookline.errors import ApiError
 
 log = logging.getLogger(__name__)
 
-KEEP_ALIVE_SECONDS = 10.0
+KEEP_ALIVE_SECONDS = 8.0
+"""After how long a silence something is sent; clients may rely on 10 s."""
+
 KEEP_ALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
 

@@ -12,6 +12,7 @@ from hookline.api.choices import Choice
 from hookline.api.request_scope import request_stack
 from hookline.api.usage import account, timings_body
 from hookline.engine import Job
+from hookline.errors import ApiError
 from hookline.exchange import Exchange
 from hookline.kernel import Kernel
 from hookline.stream import DropSpecial, Pipeline, StopStrings
@@ -42,15 +43,29 @@ class Work:
 
     @contextmanager
     def remembered(self) -> Iterator[None]:
-        """Remembers an error on its way out, for `settle`."""
+        """Remembers an error on its way out, for `settle`.
+
+        A generator that is closed is none: its client left, or has all of the answer.
+        """
         try:
             yield
+        except GeneratorExit:
+            raise
         except BaseException as error:
             self.error = error
             raise
 
-    def submit(self, jobs: Sequence[Job], stops: Sequence[str]) -> None:
+    async def submit(self, jobs: Sequence[Job], stops: Sequence[str]) -> None:
         """Queues all jobs of the request, or none. Raises QueueFull or NoModel."""
+        try:
+            self._submit(jobs, stops)
+        except ApiError:
+            for choice in self.choices:
+                await choice.generation.aclose()
+            self.choices.clear()
+            raise
+
+    def _submit(self, jobs: Sequence[Job], stops: Sequence[str]) -> None:
         for index, job in enumerate(jobs):
             stages = self.kernel.plugins.stages(self.exchange, job)
             pipeline = Pipeline([*stages, DropSpecial(), StopStrings(stops)])

@@ -164,9 +164,10 @@ class Run:
     async def read(self) -> Piece | None:
         """All that waits as one piece; None after the end. Raises what the job failed with."""
         while not self._pieces:
-            if self._error is not None:
-                raise self._error
-            if self.ended:
+            # The last piece comes before the end: after the end, one more look tells.
+            if self.ended and not self._pieces:
+                if self._error is not None:
+                    raise self._error
                 return None
             await self._wake.wait()
             self._wake.clear()
@@ -240,9 +241,10 @@ class Worker:
             if self._closing or not self._loaded or self.state == "failed":
                 raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
             free = self._generator.parallel - len(self._running)
-            if len(self._waiting) >= self._max_queue + max(0, free):
+            waiting = sum(not run.cancelled for run in self._waiting)
+            if waiting >= self._max_queue + max(0, free):
                 raise QueueFull(
-                    f"{len(self._waiting)} requests are waiting already, which is the limit "
+                    f"{waiting} requests are waiting already, which is the limit "
                     "([server] max_queue). Try again later.",
                     retry_after=2,
                 )
@@ -297,9 +299,9 @@ class Worker:
         self._generator.close()
 
     def _round(self) -> None:
-        self._drop_cancelled()
-        self._start_waiting()
         try:
+            self._drop_cancelled()
+            self._start_waiting()
             if self._running:
                 self._generator.step()
             elif not self._generator.idle():
@@ -310,7 +312,8 @@ class Worker:
         self._deliver()
 
     def _rest(self) -> None:
-        """Sleeps until somebody comes or leaves."""
+        """Sleeps until somebody comes."""
+        self._deliver()  # those refused at their start must not wait for the next arrival
         with self._changed:
             if not (self._waiting or self._closing):
                 self._changed.wait()
