@@ -30,6 +30,17 @@ def test_a_request_without_these_fields_gives_the_defaults() -> None:
     assert exchange(Base()).fields(Weather).weather is False
 
 
+def test_a_plugin_s_own_strictness_does_not_spread() -> None:
+    class Strict(BaseModel, extra="forbid"):
+        strict: bool = False
+
+    class Open(BaseModel, extra="allow"):
+        pass
+
+    request = request_model(Open, [Strict]).model_validate({"other": 1})
+    assert request.model_extra == {"other": 1}
+
+
 def test_asking_means_a_value_that_is_neither_default_nor_off() -> None:
     model = request_model(Base, [Weather])
     assert exchange(model(weather=True)).asks_for(Weather)

@@ -98,10 +98,16 @@ def load_plugins(
 def request_model(base: type[Request], fields: Sequence[type[BaseModel]]) -> type[Request]:
     """The core's request and all plugins' fields as one model.
 
-    An instance of it is an instance of each of them, which makes the typed view free.
+    An instance of it is an instance of each of them, which makes the typed view free. How strict
+    it is stays the core's to say, whatever the plugins' models are like.
     """
     bases = cast(tuple[type[Request], ...], (base, *fields))
-    return create_model(base.__name__, __base__=bases, __module__=base.__module__)
+    return create_model(
+        base.__name__,
+        __base__=bases,
+        __module__=base.__module__,
+        __cls_kwargs__=dict(base.model_config),
+    )
 
 
 def _wanted(settings: Settings, sources: Mapping[str, Source]) -> list[str]:

@@ -1,0 +1,259 @@
+"""Finding, making and checking plugins: one clear line for each thing that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from hookline import Caller, hookimpl
+from hookline.config import Settings
+from hookline.discovery import load_plugins
+from hookline.errors import ConfigError, PluginError
+from hookline.plugins import Plugin
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Puts a package with one plugin on the path, as pip would."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name: str, code: str, *, distribution: str | None = None) -> None:
+        module = f"plugin_{abs(hash((name, distribution, str(tmp_path))))}"
+        dist = distribution or f"hookline-{name}"
+        (tmp_path / f"{module}.py").write_text(dedent(code))
+        info = tmp_path / f"{dist.replace('-', '_')}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2\n")
+        points = f"[hookline.plugins]\n{name} = {module}:Plugin\n"
+        (info / "entry_points.txt").write_text(points)
+
+    return write
+
+
+def loaded(*names: str, **settings: Any) -> dict[str, Plugin]:
+    return load_plugins(Settings(plugins=list(names), **settings)).found
+
+
+def reason(plugin: Plugin) -> str:
+    assert plugin.state == "failed"
+    assert plugin.reason is not None
+    assert "\n" not in plugin.reason
+    return plugin.reason
+
+
+FINE = "class Plugin:\n    pass\n"
+
+
+def test_an_installed_plugin_is_found_and_made(install: Install) -> None:
+    install("weather", FINE)
+    plugin = loaded("weather")["weather"]
+    assert (plugin.state, plugin.version, plugin.distribution) == (
+        "active",
+        "1.2",
+        "hookline-weather",
+    )
+
+
+def test_an_installed_plugin_that_is_not_in_the_config_is_off(install: Install) -> None:
+    install("weather", "raise SystemExit")
+    assert loaded()["weather"].state == "off"
+
+
+def test_left_out_plugins_are_the_built_in_ones(install: Install) -> None:
+    install("weather", FINE)
+    install("builtin", FINE, distribution="hookline")
+    found = load_plugins(Settings()).found
+    assert found["builtin"].state == "active"
+    assert found["weather"].state == "off"
+
+
+def test_an_unknown_name_stops_the_start_with_a_suggestion(install: Install) -> None:
+    install("weather", FINE)
+    with pytest.raises(ConfigError, match=r"'wether'.*'weather'"):
+        loaded("wether")
+    with pytest.raises(ConfigError, match=r"'wether'.*'weather'"):
+        loaded("weather", plugin={"wether": {}})
+
+
+def test_a_name_twice_is_an_error(install: Install) -> None:
+    install("weather", FINE)
+    with pytest.raises(ConfigError, match="twice"):
+        loaded("weather", "weather")
+
+
+def test_two_packages_of_one_name_are_an_error(install: Install) -> None:
+    install("weather", FINE)
+    install("weather", FINE, distribution="other-weather")
+    with pytest.raises(PluginError, match="hookline-weather"):
+        loaded("weather")
+
+
+def test_a_missing_dependency_says_what_to_install(install: Install) -> None:
+    install("weather", "import meteorology_that_is_missing")
+    install("vision", "import imaging_that_is_missing", distribution="hookline")
+    found = loaded("weather", "vision")
+    assert "meteorology_that_is_missing" in reason(found["weather"])
+    assert "hookline-weather" in reason(found["weather"])
+    assert "pip install 'hookline[vision]'" in reason(found["vision"])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("class Plugin:\n    def __init__(self):\n        raise OSError('disk full')", "disk full"),
+        ("class Plugin(:", "SyntaxError"),
+        ("Weather = 1", "Plugin"),
+        ("raise RuntimeError('two\\nlines')", "two lines"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(install: Install, code: str, words: str) -> None:
+    install("weather", code)
+    install("fine", FINE)
+    found = loaded("weather", "fine")
+    assert words in reason(found["weather"])
+    assert found["fine"].state == "active"
+
+
+SETTINGS = """
+    from pydantic import BaseModel
+
+    class WeatherSettings(BaseModel):
+        city: str = "Oslo"
+
+    class Plugin:
+        settings_model = WeatherSettings
+
+        def __init__(self, settings):
+            self.settings = settings
+"""
+
+
+def test_settings_are_the_plugin_s_own_model(install: Install) -> None:
+    install("weather", SETTINGS)
+    found = loaded("weather", plugin={"weather": {"city": "Bergen"}})
+    assert found["weather"].settings is not None
+    assert found["weather"].settings.model_dump() == {"city": "Bergen"}
+
+
+def test_wrong_settings_are_one_line_with_a_suggestion(install: Install) -> None:
+    install("weather", SETTINGS)
+    words = reason(loaded("weather", plugin={"weather": {"citty": "Bergen"}})["weather"])
+    assert "citty" in words
+    assert "city" in words.replace("citty", "")
+
+
+def test_settings_for_a_plugin_that_takes_none(install: Install) -> None:
+    install("weather", FINE)
+    assert "takes none" in reason(loaded("weather", plugin={"weather": {"a": 1}})["weather"])
+
+
+class Misspelt:
+    @hookimpl
+    async def transfrom(self, exchange: Any) -> None: ...
+
+
+class WrongColour:
+    @hookimpl
+    def transform(self, exchange: Any) -> None: ...
+
+
+class WrongColourToo:
+    @hookimpl
+    async def opening_fields(self, exchange: Any) -> None: ...
+
+
+class WrongArgument:
+    @hookimpl
+    async def transform(self, exchnge: Any) -> None: ...
+
+
+class Wrapper:
+    @hookimpl(wrapper=True)
+    def opening_fields(self, exchange: Any) -> Any:
+        return (yield)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Misspelt, "'transfrom'; did you mean 'transform'"),
+        (WrongColour, "'transform' must be written with 'async def'"),
+        (WrongColourToo, "'opening_fields' must be written with 'def'"),
+        (WrongArgument, "takes 'exchnge', but the hook offers only exchange"),
+        (Wrapper, "wrapper"),
+    ],
+)
+def test_what_the_contract_does_not_know_is_refused(kind: type, words: str) -> None:
+    found = load_plugins(Settings(plugins=[]), extra={"it": kind()}).found
+    assert words in reason(found["it"])
+
+
+class Fields(BaseModel):
+    weather: bool = False
+
+
+class WithFields:
+    request_fields = Fields
+
+
+def test_a_clash_of_request_fields_names_both() -> None:
+    extra = {"one": WithFields(), "two": WithFields()}
+    with pytest.raises(PluginError, match=r"'one'.*'two'.*'weather'"):
+        load_plugins(Settings(plugins=[]), extra=extra)
+    with pytest.raises(PluginError, match=r"core.*'one'.*'weather'"):
+        load_plugins(Settings(plugins=[]), extra={"one": WithFields()}, reserved=["weather"])
+
+
+class NeedsConstraint:
+    requires = frozenset({"constraint"})
+
+    @hookimpl
+    async def create_embedder(self, name: str) -> None: ...
+
+
+class NeedsEmbedder:
+    requires = frozenset({"embedder"})
+
+
+class Constrains:
+    @hookimpl
+    async def create_constraint(self, spec: Any) -> None: ...
+
+
+def test_what_a_plugin_requires_must_be_there() -> None:
+    found = load_plugins(
+        Settings(plugins=[]), extra={"last": NeedsEmbedder(), "first": NeedsConstraint()}
+    ).found
+    assert "'constraint'" in reason(found["first"])
+    assert "'embedder'" in reason(found["last"])
+    met = {"last": NeedsEmbedder(), "first": NeedsConstraint(), "base": Constrains()}
+    found = load_plugins(Settings(plugins=[]), extra=met).found
+    assert {plugin.state for plugin in found.values()} == {"active"}
+
+
+def test_an_essential_plugin_that_fails_stops_the_start(install: Install) -> None:
+    install("guard", "import something_that_is_missing")
+    with pytest.raises(PluginError, match=r"guard.*something_that_is_missing"):
+        loaded("guard", essential=["guard"])
+    install(
+        "strict", "class Plugin:\n    essential = True\n    def __init__(self):\n        1 / 0\n"
+    )
+    with pytest.raises(PluginError, match="strict"):
+        loaded("strict")
+
+
+def test_a_plugin_may_be_given_as_a_class() -> None:
+    class Authenticates:
+        @hookimpl
+        async def authenticate(self, address: str) -> Caller | None:
+            return None
+
+    found = load_plugins(Settings(plugins=[]), extra={"it": Authenticates}).found
+    assert found["it"].hooks == ("authenticate",)

@@ -1,0 +1,211 @@
+"""Hooks at work: order, answers, and failures that stay with their plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from hookline import Caller, Exchange, InvalidRequest, Job, hookimpl
+from hookline.config import Settings
+from hookline.discovery import load_plugins, request_model
+from hookline.errors import PluginFailed
+from hookline.plugins import Plugins
+from hookline.stream import Delta, Pipeline
+
+
+class Fields(BaseModel):
+    weather: bool = False
+
+
+class Request(BaseModel):
+    pass
+
+
+class Recorder:
+    """Writes down which of its hooks were called."""
+
+    def __init__(self, name: str, calls: list[str]) -> None:
+        self.name, self.calls = name, calls
+
+    @hookimpl
+    async def transform(self) -> None:
+        self.calls.append(self.name)
+
+    @hookimpl
+    def opening_fields(self) -> dict[str, Any]:
+        return {"who": self.name, self.name: True}
+
+    @hookimpl
+    async def authenticate(self, address: str) -> Caller | None:
+        self.calls.append(self.name)
+        return Caller(self.name) if address == self.name else None
+
+
+class Broken:
+    """Fails in every hook it has."""
+
+    request_fields = Fields
+
+    @hookimpl
+    async def transform(self) -> None:
+        raise RuntimeError("boom")
+
+    @hookimpl
+    def opening_fields(self) -> dict[str, Any]:
+        raise RuntimeError("boom")
+
+    @hookimpl
+    async def authenticate(self, headers: Mapping[str, str]) -> Caller | None:
+        raise RuntimeError("boom")
+
+    @hookimpl
+    def render_prompt(self) -> str:
+        raise RuntimeError("boom")
+
+    @hookimpl
+    async def settle(self) -> None:
+        raise RuntimeError("boom")
+
+    @hookimpl
+    def stage(self) -> BrokenStage:
+        return BrokenStage()
+
+
+class BrokenStage:
+    def feed(self, delta: Delta) -> Iterable[Delta]:
+        if delta.text == "bad":
+            raise RuntimeError("boom")
+        return [delta]
+
+    def finish(self) -> Iterable[Delta]:
+        raise RuntimeError("boom")
+
+
+class Refusing:
+    @hookimpl
+    async def transform(self) -> None:
+        raise InvalidRequest("not like that")
+
+
+def plugins(core: Mapping[str, object] | None = None, **extra: object) -> Plugins:
+    return load_plugins(Settings(plugins=[]), extra=extra, core=core)
+
+
+def exchange(loaded: Plugins, **fields: Any) -> Exchange:
+    model = request_model(Request, loaded.request_fields())
+    return Exchange("id", 0, "model", model(**fields), Caller())
+
+
+async def test_hooks_are_called_in_order_and_the_core_last() -> None:
+    calls: list[str] = []
+    names = ["b", "a", "c"]
+    made = {name: Recorder(name, calls) for name in names}
+    loaded = plugins({"core": Recorder("core", calls)}, **made)
+    await loaded.transform(exchange(loaded))
+    assert calls == ["b", "a", "c", "core"]
+    assert loaded.opening_fields(exchange(loaded))["who"] == "core"
+
+
+async def test_the_first_answer_ends_the_calls() -> None:
+    calls: list[str] = []
+    loaded = plugins(a=Recorder("a", calls), b=Recorder("b", calls), c=Recorder("c", calls))
+    caller = await loaded.authenticate({}, "b")
+    assert caller is not None
+    assert (caller.id, calls) == ("b", ["a", "b"])
+    assert await loaded.authenticate({}, "nobody") is None
+
+
+async def test_a_failure_costs_only_the_plugin_s_part() -> None:
+    calls: list[str] = []
+    loaded = plugins(broken=Broken(), fine=Recorder("fine", calls))
+    await loaded.transform(exchange(loaded))
+    assert calls == ["fine"]
+    assert loaded.opening_fields(exchange(loaded)) == {"who": "fine", "fine": True}
+    await loaded.settle(exchange(loaded), None)
+    assert loaded.found["broken"].failures == 3
+
+
+async def test_a_failure_fails_the_request_that_asked_for_the_plugin() -> None:
+    loaded = plugins(broken=Broken())
+    with pytest.raises(PluginFailed, match=r"'broken'.*'transform'"):
+        await loaded.transform(exchange(loaded, weather=True))
+
+
+async def test_an_essential_plugin_fails_every_request() -> None:
+    loaded = plugins(broken=Broken())
+    loaded.found["broken"].essential = True
+    with pytest.raises(PluginFailed):
+        await loaded.transform(exchange(loaded))
+
+
+async def test_authentication_fails_closed() -> None:
+    loaded = plugins(broken=Broken(), open=Recorder("open", []))
+    with pytest.raises(PluginFailed):
+        await loaded.authenticate({}, "open")
+
+
+async def test_a_plugin_refuses_on_purpose() -> None:
+    loaded = plugins(refusing=Refusing())
+    with pytest.raises(InvalidRequest, match="not like that"):
+        await loaded.transform(exchange(loaded))
+    assert loaded.found["refusing"].failures == 0
+
+
+def test_a_broken_prompt_falls_to_the_next_plugin() -> None:
+    class Writer:
+        @hookimpl
+        def render_prompt(self, messages: Any) -> str:
+            return "prompt"
+
+    loaded = plugins(broken=Broken(), writer=Writer())
+    assert loaded.render_prompt(exchange(loaded), [], {}) == "prompt"
+
+
+def test_a_broken_stage_steps_aside() -> None:
+    loaded = plugins(broken=Broken())
+    pipeline = Pipeline(loaded.stages(exchange(loaded), Job([1])))
+    texts = [d.text for word in ("a", "bad", "b") for d in pipeline.feed(Delta(word))]
+    assert texts == ["a", "bad", "b"]
+    assert pipeline.finish() == []
+
+
+@pytest.mark.parametrize("words", [["bad"], []], ids=["feed", "finish"])
+def test_a_broken_stage_fails_the_request_that_asked_for_it(words: list[str]) -> None:
+    loaded = plugins(broken=Broken())
+    pipeline = Pipeline(loaded.stages(exchange(loaded, weather=True), Job([1])))
+    with pytest.raises(PluginFailed, match="stage"):
+        for word in words:
+            pipeline.feed(Delta(word))
+        pipeline.finish()
+
+
+async def test_every_call_is_watched() -> None:
+    seen: list[tuple[str, str, bool]] = []
+    loaded = plugins(broken=Broken(), fine=Recorder("fine", []))
+    loaded.watch = lambda plugin, hook, seconds, failed: seen.append((plugin, hook, failed))
+    await loaded.transform(exchange(loaded))
+    assert seen == [("broken", "transform", True), ("fine", "transform", False)]
+
+
+def test_lifespans_and_routes_come_with_their_plugin() -> None:
+    class Opening:
+        @hookimpl
+        def lifespan(self) -> Any:
+            return nullcontext()
+
+    loaded = plugins(opening=Opening())
+    ((plugin, context),) = loaded.lifespan(object())  # type: ignore[arg-type]
+    assert plugin.name == "opening"
+    assert context is not None
+
+
+def test_a_plugin_taken_out_of_service_is_called_no_more() -> None:
+    loaded = plugins(fine=Recorder("fine", []))
+    assert loaded.calls("transform")
+    loaded.fail(loaded.found["fine"], "tired")
+    assert not loaded.calls("transform")
+    assert loaded.found["fine"].summary()["reason"] == "tired"
