@@ -13,8 +13,8 @@ from hookline.errors import StartError
 
 log = logging.getLogger("hookline.llama.cpp")
 
-_LEVELS = {1: logging.DEBUG, 2: logging.WARNING, 3: logging.ERROR, 4: logging.DEBUG}
-_DEBUG, _CONTINUED = 4, 5
+_DEBUG, _WARNING, _ERROR, _CONTINUED = 1, 3, 4, 5  # ggml_log_level; 2 is information
+_LEVELS = {_WARNING: logging.WARNING, _ERROR: logging.ERROR}
 
 
 class LogLine(NamedTuple):
