@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
 from hookline import models
 from hookline.errors import StartError
@@ -29,6 +30,7 @@ class FakeHub:
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    lists_all: bool = False
     fetched: list[str] = field(default_factory=list)
     asked: int = 0
 
@@ -36,7 +38,7 @@ class FakeHub:
         self.asked += 1
         path = path.partition("?")[0].removeprefix("/")
         repo = "/".join(path.removeprefix("api/models/").split("/")[:2])
-        if repo in self.refusals:
+        if repo in self.refusals and not (self.lists_all and path.startswith("api/")):
             status, code = self.refusals[repo]
             return status, {"X-Error-Code": code} if code else {}, b"{}"
         if repo not in self.repos:
@@ -295,6 +297,35 @@ def test_each_refusal_is_one_clear_line(
         find_model("owner/repo", tmp_path, served.hub)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message"),
+    [
+        (403, "GatedRepo", "owner/repo is gated"),
+        (403, "", "the hub answered 403 for owner/repo: access is refused"),
+    ],
+)
+def test_a_repository_may_be_listed_and_its_files_refused(
+    served: Served, status: int, code: str, message: str, tmp_path: Path
+) -> None:
+    served.fake.lists_all = True
+    served.fake.repos["owner/repo"] = {"m.gguf": b"x"}
+    served.fake.refusals["owner/repo"] = (status, code)
+    with pytest.raises(StartError) as error:
+        find_model("owner/repo", tmp_path, served.hub)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_the_clients_offline_mode_is_obeyed(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.fake.repos["owner/repo"] = {"m.gguf": b"x"}
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(HubUnreachable, match="offline mode"):
+        find_model("owner/repo", tmp_path, served.hub)
+    assert served.fake.asked == 0
 
 
 def test_a_repository_without_gguf_says_which_engine_it_needs(

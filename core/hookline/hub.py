@@ -94,18 +94,24 @@ class Hub:
                 f"{repo} is not on the hub, or is private: check the name at {page}, or log in "
                 "with 'hf auth login'"
             ) from None
-        except (LocalEntryNotFoundError, ConnectionError, TimeoutError) as error:
-            raise self._unreachable(repo, error) from None
+        except LocalEntryNotFoundError as error:
+            raise self._not_fetched(repo, error) from None
         except EntryNotFoundError:
             raise StartError(f"{repo} has no file '{file}': see {page}/tree/main") from None
         except HfHubHTTPError as error:
             raise StartError(_refusal(repo, error)) from None
         except HFValidationError:
             raise StartError(f"'{repo}' is no repository of the hub, like owner/repo") from None
-        except HTTPError as error:
+        except (HTTPError, ConnectionError, TimeoutError) as error:
             raise self._unreachable(repo, error) from None
         except OSError as error:
             raise StartError(f"{file or repo} cannot be written to the cache: {error}") from None
+
+    def _not_fetched(self, repo: str, error: LocalEntryNotFoundError) -> StartError:
+        """The client says so whenever a file is neither fetched nor in the cache."""
+        if isinstance(error.__cause__, HfHubHTTPError):
+            return StartError(_refusal(repo, error.__cause__))
+        return self._unreachable(repo, error)
 
     def _unreachable(self, repo: str, error: Exception) -> HubUnreachable:
         cause = error.__cause__ or error
