@@ -111,7 +111,7 @@ class _Guards:
     async def check_request(self) -> tuple[str, int] | None:
         self._check_host(request)
         self._check_origin(request)
-        if self.origins and _is_preflight(request):
+        if _is_preflight(request):
             g.caller = Caller()
             return "", 204
         await self._check_key(request)
@@ -129,8 +129,8 @@ class _Guards:
         if not host or ours(host, self._settings):
             return
         raise Forbidden(
-            "The Host header names a machine that this server does not answer for. Use the address "
-            f"it listens on, {self._settings.server.host}, also where a proxy passes requests on."
+            "This server does not answer to the name in the Host header. Use its address instead, "
+            "also where a proxy passes requests on."
         )
 
     def _check_origin(self, asked: Request | Websocket) -> None:
