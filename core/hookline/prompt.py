@@ -196,7 +196,10 @@ def template_variables(
     Strings from the request are defused. Raises InvalidRequest for names that are not its to set.
     """
     if taken := RESERVED_VARIABLES & from_request.keys():
-        raise InvalidRequest(f"'{min(taken)}' cannot be set here.", param="chat_template_kwargs")
+        raise InvalidRequest(
+            f"'chat_template_kwargs': '{min(taken)}' cannot be set there.",
+            param="chat_template_kwargs",
+        )
     defuse = Defuser(card.special_tokens)
     return {
         "add_generation_prompt": True,

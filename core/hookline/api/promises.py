@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.errors import InvalidRequest
 from hookline.exchange import Exchange
 
-PROMISES = {
-    "response_format": "structured",
-    "tools": "tools",
-    "tool_choice": "tools",
-    "enable_thinking": "thinking",
-    "thinking_budget": "thinking",
-    "web_search": "websearch",
-    "knowledge": "knowledge",
+PROMISES: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+    "response_format": ("structured", ({"type": "text"},)),
+    "tools": ("tools", ([],)),
+    "tool_choice": ("tools", ("none", "auto")),
+    "enable_thinking": ("thinking", (False,)),
+    "thinking_budget": ("thinking", (0,)),
+    "web_search": ("websearch", (False,)),
+    "knowledge": ("knowledge", (False,)),
 }
-"""Fields of the contract, and the plugin that brings each."""
-
-OFF: tuple[Any, ...] = (None, False, [], {}, "none", "auto", {"type": "text"})
-"""Values that ask for nothing."""
+"""Fields of the contract: the plugin that brings each, and the values that ask for nothing."""
 
 
 def refuse_unkept(undeclared: Mapping[str, Any]) -> None:
     """Raises InvalidRequest when a field that no plugin declared asks for something."""
-    for name, plugin in PROMISES.items():
-        if undeclared.get(name) not in OFF:
-            raise InvalidRequest(
-                f"'{name}' needs the plugin '{plugin}', which is not active on this server.",
-                param=name,
-            )
+    for name, plugin in _asked(undeclared):
+        raise InvalidRequest(
+            f"'{name}' needs the plugin '{plugin}', which is not active on this server.",
+            param=name,
+        )
 
 
 def refuse_on_raw_prompts(undeclared: Mapping[str, Any]) -> None:
     """Raises InvalidRequest when a raw completion asks for what only a conversation can have."""
-    for name in PROMISES:
-        if undeclared.get(name) not in OFF:
-            raise InvalidRequest(
-                f"'{name}' works with /v1/chat/completions, not with raw prompts.", param=name
-            )
+    for name, _ in _asked(undeclared):
+        raise InvalidRequest(
+            f"'{name}' works with /v1/chat/completions, not with raw prompts.", param=name
+        )
+
+
+def _asked(undeclared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The promises that are asked for, each with its plugin."""
+    for name, (plugin, nothing) in PROMISES.items():
+        if name in undeclared and undeclared[name] not in nothing:
+            yield name, plugin
 
 
 def refuse_images(exchange: Exchange) -> None:
