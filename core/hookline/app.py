@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from quart import Quart, Response, request
 
 from hookline.api import access, chat, completions, errors, models, openapi, tokens
+from hookline.api.linger import Linger
 from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
 from hookline.kernel import Kernel
@@ -34,6 +35,7 @@ def app_of(kernel: Kernel) -> Quart:
     """The HTTP side of a kernel that somebody else runs."""
     app = Quart("hookline", static_folder=None)
     app.extensions["hookline"] = kernel
+    app.url_map.merge_slashes = False  # redirects, which clients of an API do not follow
     server = kernel.settings.server
     app.config["MAX_CONTENT_LENGTH"] = int(server.max_body_mb * 1024 * 1024)
     app.config["BODY_TIMEOUT"] = server.body_timeout
@@ -45,7 +47,7 @@ def app_of(kernel: Kernel) -> Quart:
     for _, blueprint in kernel.plugins.routes(kernel):
         app.register_blueprint(blueprint)
     app.after_request(_counter(kernel))
-    app.asgi_app = RequestScope(app.asgi_app)  # type: ignore[method-assign]
+    app.asgi_app = RequestScope(Linger(app.asgi_app))  # type: ignore[method-assign]
     return app
 
 
