@@ -65,9 +65,10 @@ def docs_route(view: View) -> View:
     return view
 
 
-def is_open(view: Callable[..., Any]) -> bool:
-    """Whether a view is marked as one that can do without a key."""
-    return hasattr(view, _OPEN)
+def is_open(view: Callable[..., Any], settings: Settings) -> bool:
+    """Whether a view asks for no key."""
+    mark = getattr(view, _OPEN, None)
+    return mark == "always" or (mark == "docs" and not settings.server.docs_need_key)
 
 
 def accepts(*media_types: str) -> Callable[[View], View]:
@@ -151,8 +152,8 @@ class _Guards:
         g.caller = await self._authenticate(_lower_case(asked), asked.remote_addr or "")
 
     def _is_open(self, endpoint: str | None) -> bool:
-        mark = getattr(self._view(endpoint), _OPEN, None)
-        return mark == "always" or (mark == "docs" and not self._settings.server.docs_need_key)
+        view = self._view(endpoint)
+        return view is not None and is_open(view, self._settings)
 
     def _check_body(self, asked: Request) -> None:
         # Unknown paths and wrong methods have an answer of their own.

@@ -17,6 +17,8 @@ from hookline.api.access import docs_route, is_open
 from hookline.api.bodies import Error
 from hookline.api.describe import Description, describe, description
 from hookline.api.http import json_response
+from hookline.auth import key_required
+from hookline.config import Settings
 from hookline.kernel import Kernel
 
 REFUSALS = {
@@ -70,7 +72,8 @@ def document(app: Quart, kernel: Kernel) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for rule, method, view in described:
         path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
-        paths.setdefault(path, {})[method] = _operation(rule, view, refs)
+        security = _security(view, kernel.settings)
+        paths.setdefault(path, {})[method] = {**_operation(rule, view, refs), **security}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Hookline", "version": __version__, "description": _about(kernel)},
@@ -118,8 +121,6 @@ def _operation(rule: Rule, view: Callable[..., Any], refs: Schemas) -> dict[str,
     operation: dict[str, Any] = {"operationId": rule.endpoint, "summary": summary}
     if text:
         operation["description"] = text
-    if not is_open(view):
-        operation["security"] = [{}, {"key": []}]
     if rule.arguments:
         operation["parameters"] = [_parameter(name) for name in sorted(rule.arguments)]
     if about.request is not None:
@@ -127,6 +128,12 @@ def _operation(rule: Rule, view: Callable[..., Any], refs: Schemas) -> dict[str,
         operation["requestBody"] = {"required": True, "content": content, "description": NULLS}
     operation["responses"] = _responses(about, refs)
     return operation
+
+
+def _security(view: Callable[..., Any], settings: Settings) -> dict[str, Any]:
+    if is_open(view, settings):
+        return {}
+    return {"security": [{"key": []}] if key_required(settings) else [{}, {"key": []}]}
 
 
 def _parameter(name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hookline.config import ModelSettings, Settings
+from hookline.config import ModelSettings, Settings, resolve_model
 from hookline.engine import Engine
 from hookline.hookspecs import hookimpl
 
@@ -24,7 +24,7 @@ class BuiltinEngines:
         found = find_model(model.source, self._settings.data_dir)
         return LlamaCppEngine(
             found.path,
-            model_id=found.id,
+            model_id=resolve_model(self._settings)[0],
             settings=model,
             max_queue=self._settings.server.max_queue,
         )
