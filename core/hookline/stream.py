@@ -25,7 +25,7 @@ class ToolCallDelta:
 class Delta:
     """A piece of answer on a channel.
 
-    ``tokens`` are those whose text ends in this delta; they carry the logprobs and the count.
+    ``tokens`` are those whose text begins in this delta; they carry the logprobs and the count.
     ``finish`` ends the choice and overrides the engine's reason.
     """
 
@@ -154,10 +154,12 @@ class StopStrings:
             released.append(delta)
         if self._held and length:
             first = self._held[0]
-            released.append(replace(first, text=first.text[:length], tokens=()))
-            self._held[0] = replace(first, text=first.text[length:])
+            released.append(replace(first, text=first.text[:length]))
+            self._held[0] = replace(first, text=first.text[length:], tokens=())
         if drop_rest:
             self._held = []
+            while released and not released[-1].text:
+                released.pop()  # the first bytes of a character that the stop string begins with
         return released
 
 

@@ -189,7 +189,7 @@ async def test_lies_about_the_body_break_nobody(on_port: Any, data: bytes) -> No
 
 
 async def test_unknown_paths(on_port: Any) -> None:
-    paths = (
+    paths: tuple[str, ...] = (
         "/",
         "/v1",
         "/v1/",
