@@ -123,6 +123,8 @@ class StopStrings:
         cut = self._first_stop(text, len(text) - len(delta.text))
         if cut is not None:
             return [*self._release(cut, drop_rest=True), Delta(finish="stop")]
+        if delta.finish is not None:
+            return self.finish()
         return self._release(len(text) - self._longest_tail(text), drop_rest=False)
 
     def finish(self) -> Iterable[Delta]:
@@ -148,7 +150,8 @@ class StopStrings:
     def _release(self, length: int, *, drop_rest: bool) -> list[Delta]:
         """Takes ``length`` characters from the front of what is held."""
         released: list[Delta] = []
-        while self._held and len(self._held[0].text) <= length:
+        # A delta without text is the first part of a character: it stays with what follows.
+        while self._held and length and len(self._held[0].text) <= length:
             delta = self._held.pop(0)
             length -= len(delta.text)
             released.append(delta)
@@ -158,8 +161,6 @@ class StopStrings:
             self._held[0] = replace(first, text=first.text[length:], tokens=())
         if drop_rest:
             self._held = []
-            while released and not released[-1].text:
-                released.pop()  # the first bytes of a character that the stop string begins with
         return released
 
 
