@@ -128,7 +128,7 @@ class Run:
     def fail(self, error: Exception) -> None:
         """This job alone cannot go on."""
         if not self.ended:
-            self._error = error
+            self._error = _as_api_error(error)
             self.ended = True
             self._spoke(self)
 
@@ -343,7 +343,7 @@ class Worker:
                 self._generator.start(run)
             except Exception as error:
                 self._running.remove(run)
-                run.fail(_as_api_error(error))
+                run.fail(error)
         self._tell_positions()
 
     def _tell_positions(self) -> None:
@@ -439,5 +439,5 @@ def _wake_all(runs: Iterable[Run]) -> None:
 def _as_api_error(error: Exception) -> ApiError:
     if isinstance(error, ApiError):
         return error
-    log.error("a job could not be started", exc_info=error)
-    return EngineUnavailable(f"The engine could not take this request: {error}")
+    log.error("a job failed", exc_info=error)
+    return EngineUnavailable(f"The engine could not serve this request: {error}")
