@@ -126,11 +126,14 @@ async def test_a_failing_engine_answers_502_and_then_the_queue(
         yield from gate(prompt, job)
         if "breaks" in prompt:
             yield Break(RuntimeError("out of memory"))
+        while "goes on" in prompt:
+            yield Pause(0.002)
 
+    goes_on = [{"role": "user", "content": "goes on"}]
     async with on_port(script=script, engine={"parallel": 2}) as server:
         breaking = asyncio.create_task(server.chat("breaks"))
         await until(busy(server, 1, 0))
-        beside = asyncio.create_task(streamed(server, max_tokens=100))
+        beside = asyncio.create_task(streamed(server, messages=goes_on))
         await until(busy(server, 2, 0))
         waiting = [asyncio.create_task(server.chat(f"w{number}")) for number in range(3)]
         await until(busy(server, 2, 3))
@@ -140,7 +143,8 @@ async def test_a_failing_engine_answers_502_and_then_the_queue(
         assert failed.json()["error"]["code"] == "engine_unavailable"
         assert [(await task).status_code for task in waiting] == [200] * 3
         events = await beside
-        assert events.done or events.chunks[-1]["error"]["code"] == "engine_unavailable"
+        assert events.text == "goes on."
+        assert events.chunks[-1]["error"]["code"] == "engine_unavailable"
         health = await server.client.get("/health")
         assert (health.status_code, health.json()["restarts"]) == (200, 1)
         assert (await server.chat("well again")).status_code == 200
