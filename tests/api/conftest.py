@@ -40,10 +40,9 @@ class NoteFields(BaseModel):
 class Notes:
     """A plugin that notes every call of its hooks; ``faults`` are raised by the hooks they name."""
 
-    RequestFields = NoteFields
-
     def __init__(self, name: str = "notes", log: list[str] | None = None) -> None:
         self.name = name
+        self.request_fields = NoteFields if name == "notes" else None
         self.log = [] if log is None else log
         self.faults: dict[str, Exception] = {}
         self.settled: list[BaseException | None] = []
