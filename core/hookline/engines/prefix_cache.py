@@ -72,8 +72,8 @@ class PrefixCache:
         self._clock = 0
 
     def place(self, prompt: Ids) -> Placement | None:
-        """The best place for a prompt; None when a sequence is about to have read more of it than
-        anybody has now, so that waiting is best. There must be an idle sequence.
+        """The best place for a prompt; None when a sequence is about to read more of it than the
+        others have, so that waiting costs nothing and saves work. There must be an idle sequence.
 
         At least two tokens of a prompt are always left to read: the logits after the last are
         needed, and a chunk of one token would not be exact.
@@ -81,12 +81,11 @@ class PrefixCache:
         limit = max(0, len(prompt) - 2)
         common = {s: min(s.common(prompt), limit) for s in self.sequences}
         ready = {s: min(n, s.shared) for s, n in common.items()}
-        best = max(self.sequences, key=lambda s: (ready[s], not s.busy, s.used))
-        coming = max(
-            (common[s] for s in self.sequences if s.busy and s.length < s.asked), default=0
-        )
-        if coming - ready[best] >= WORTH_COPYING:
+        ahead = [s for s in self.sequences if s.is_reading and s.shared < common[s]]
+        settled = max((ready[s] for s in self.sequences if s not in ahead), default=0)
+        if any(common[s] - settled >= WORTH_COPYING for s in ahead):
             return None
+        best = max(self.sequences, key=lambda s: (ready[s], not s.busy, s.used))
         idle = [s for s in self.sequences if not s.busy]
         own = max(idle, key=lambda s: (ready[s], s.used))
         oldest = min(idle, key=lambda s: s.used)
