@@ -149,6 +149,8 @@ class Soak:
         async def work() -> None:
             for request in stream:
                 await self._send(request)
+                if self.outcomes.total() % 50 == 0:
+                    print(f"{self.outcomes.total()} requests", file=sys.stderr, flush=True)
 
         await asyncio.gather(*(work() for _ in range(workers)))
 
@@ -169,7 +171,8 @@ class Soak:
         headers = {"Content-Type": "application/json"}
         url = f"{self.target.url}/{request.path}"
         response = await self.client.post(url, headers=headers, **arguments)
-        if response.status_code != request.status or '"error":' in response.text[:9]:
+        broken = request.status == 200 and '{"error":' in response.text
+        if broken or response.status_code != request.status:
             self.wrong.append(f"{request.kind}: {response.status_code} {response.text[:200]}")
         return response.status_code
 
@@ -238,13 +241,21 @@ def report(start: Sight, end: Sight, run: Soak) -> Iterator[Table]:
 @click.option("--workers", default=8, help="How many at once.")
 @click.option("--model", default=DEFAULT_MODEL, help="A model source.")
 @click.option("--context", default=2048, help="Tokens a request.")
+@click.option("--threads", default=os.cpu_count() or 1, help="CPU threads of the server.")
 @click.option("--memory-mb", default=40.0, help="How much memory may grow.")
 @click.option("--seed", default=1, help="For the mix.")
 def main(
-    count: int, warm_up: int, workers: int, model: str, context: int, memory_mb: float, seed: int
+    count: int,
+    warm_up: int,
+    workers: int,
+    model: str,
+    context: int,
+    threads: int,
+    memory_mb: float,
+    seed: int,
 ) -> None:
     """Watches a server of its own under mixed requests."""
-    shape = Shape(find_model(model, Path.cwd()).path, context, 4, os.cpu_count() or 1)
+    shape = Shape(find_model(model, Path.cwd()).path, context, 4, threads)
     with serving("hookline", shape) as target:
         start, end, run = asyncio.run(soak(target, count, warm_up, workers, seed))
     console = Console()
