@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tarfile
+import tomllib
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
@@ -31,20 +32,30 @@ def files(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_wheel_holds_every_file_of_the_package(files: set[str]) -> None:
-    package = ROOT / "core" / "hookline"
+def packages() -> list[Path]:
+    """The folders of the packages that the wheel is made of."""
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
+    return [ROOT / name for name in hatch["build"]["targets"]["wheel"]["packages"]]
+
+
+def test_the_wheel_holds_every_file_of_the_packages(files: set[str]) -> None:
     wanted = {
-        f"hookline/{path.relative_to(package).as_posix()}"
+        path.relative_to(package.parent).as_posix()
+        for package in packages()
         for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"hookline/py.typed", "hookline/api/templates/docs.html"} <= wanted
+    typed = {f"{package.name}/py.typed" for package in packages()}
+    assert {"hookline/api/templates/docs.html", *typed} <= wanted
     assert wanted <= files
 
 
 def test_the_wheel_puts_nothing_else_into_site_packages(files: set[str]) -> None:
     tops = {name.partition("/")[0] for name in files}
-    assert tops == {"hookline", f"hookline-{hookline.__version__}.dist-info"}
+    assert tops == {
+        *(package.name for package in packages()),
+        f"hookline-{hookline.__version__}.dist-info",
+    }
     assert f"hookline-{hookline.__version__}.dist-info/licenses/LICENSE" in files
 
 
