@@ -26,11 +26,14 @@ from hookline.engines.scripted import Pause, ScriptedEngine
 from hookline.kernel import Kernel
 
 
+gate = Path(sys.argv[3])
+
+
 def script(prompt, job):
-    words = 10**9 if "endless" in prompt else 30
-    for _ in range(words):
-        yield "word "
-        yield Pause(0.02)
+    yield "word "
+    while "endless" in prompt or not gate.exists():
+        yield Pause(0.01)
+    yield from ["word "] * 9
 
 
 class Scripted:
@@ -111,7 +114,9 @@ async def started(*command: str, cwd: Path) -> AsyncIterator[Process]:
 
 
 def scripted(tmp_path: Path, grace: float) -> Any:
-    return started("-c", SERVER, str(tmp_path / "data"), str(grace), cwd=tmp_path)
+    """A server whose answers end once the file ``gate`` is there, or never when asked so."""
+    arguments = (str(tmp_path / "data"), str(grace), str(tmp_path / "gate"))
+    return started("-c", SERVER, *arguments, cwd=tmp_path)
 
 
 async def test_running_and_waiting_requests_finish(tmp_path: Path) -> None:
@@ -130,13 +135,14 @@ async def test_running_and_waiting_requests_finish(tmp_path: Path) -> None:
             assert refused.status_code == 503
             assert refused.json()["error"]["code"] == "shutting_down"
             assert int(refused.headers["retry-after"]) >= 1
+        (tmp_path / "gate").touch()
         text = await streamed
-        assert text.count("word ") == 30
+        assert text.count("word ") == 10
         assert text.endswith("data: [DONE]\n\n")
         answers = [await other for other in others]
         choices = [answer.json()["choices"][0] for answer in answers]
         assert [choice["finish_reason"] for choice in choices] == ["stop", "stop"]
-        assert [choice["message"]["content"] for choice in choices] == ["word " * 30] * 2
+        assert [choice["message"]["content"] for choice in choices] == ["word " * 10] * 2
         assert await server.exit_code() == 0
 
 
