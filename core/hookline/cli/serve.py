@@ -187,8 +187,9 @@ def _show_ready(kernel: Kernel, url: str, console: Console) -> None:
         f"  model    {card.id} ({card.engine}, {card.context} tokens a request, "
         f"{card.parallel} at once, {exact})",
         highlight=False,
+        soft_wrap=True,
     )
-    console.print(f"  plugins  {_plugins(kernel)}", highlight=False)
+    console.print(f"  plugins  {_plugins(kernel)}", highlight=False, soft_wrap=True)
     key = ' -H "Authorization: Bearer $HOOKLINE_KEY"' if key_required(kernel.settings) else ""
     console.print(
         f"  try      curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' "
