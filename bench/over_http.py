@@ -196,6 +196,7 @@ def listed(ctx: click.Context, param: click.Parameter, text: str) -> list[int]:
 @click.option("--context", default=8192, help="For --serve: tokens a request.")
 @click.option("--parallel", default=4, help="For --serve: requests answered at once.")
 @click.option("--threads", default=os.cpu_count() or 1, help="For --serve: CPU threads.")
+@click.option("--llama-server", default="llama-server", help="Its command, perhaps with flags.")
 @click.option("--clients", default="1,4,8,32", callback=listed, help="How many ask at once.")
 @click.option("--prompts", default="short,long", help="short, long (1,500 tokens), or both.")
 @click.option("--rounds", default=3, type=click.IntRange(1), help="How often everything is done.")
@@ -210,6 +211,7 @@ def main(
     context: int,
     parallel: int,
     threads: int,
+    llama_server: str,
     clients: Sequence[int],
     prompts: str,
     rounds: int,
@@ -222,7 +224,7 @@ def main(
     plan = Plan(clients, prompts.split(","), rounds, max_tokens, pause)
     with ExitStack() as stack:
         path = find_model(model, Path.cwd()).path
-        shape = Shape(path, context, parallel, threads)
+        shape = Shape(path, context, parallel, threads, llama_server)
         targets = [stack.enter_context(serving(name, shape)) for name in served]
         targets += [
             Target(name, url.rstrip("/")) for name, _, url in (u.partition("=") for u in urls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -34,12 +35,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Shape:
-    """How every server is set up: the model file, tokens of context, sequences, threads."""
+    """How every server is set up: the model file, tokens of context, sequences, threads.
+
+    ``llama_server`` is the command of llama.cpp's server, with flags besides those for the above.
+    """
 
     model: Path
     context: int
     parallel: int
     threads: int
+    llama_server: str = "llama-server"
 
 
 def hookline(shape: Shape, port: int) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -68,7 +73,24 @@ def llama_cpp_python(shape: Shape, port: int) -> tuple[Sequence[str], Mapping[st
     return [sys.executable, "-m", "llama_cpp.server", *flags], {}
 
 
-KNOWN = {"hookline": hookline, "llama-cpp-python": llama_cpp_python}
+def llama_server(shape: Shape, port: int) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Command and environment of llama.cpp's server, which divides its context by its slots."""
+    options = {
+        "model": shape.model,
+        "port": port,
+        "ctx-size": shape.context * shape.parallel,
+        "parallel": shape.parallel,
+        "threads": shape.threads,
+    }
+    flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    return [*shlex.split(shape.llama_server), *flags], {}
+
+
+KNOWN = {
+    "hookline": hookline,
+    "llama-cpp-python": llama_cpp_python,
+    "llama-server": llama_server,
+}
 
 
 @contextmanager
