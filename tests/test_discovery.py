@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from hookline import Caller, hookimpl
+from hookline import Caller, hookimpl, hookspec
 from hookline.config import Settings
 from hookline.discovery import load_plugins
 from hookline.errors import ConfigError, PluginError
@@ -257,3 +257,76 @@ def test_a_plugin_may_be_given_as_a_class() -> None:
 
     found = load_plugins(Settings(plugins=[]), extra={"it": Authenticates}).found
     assert found["it"].hooks == ("authenticate",)
+
+
+# Hooks that plugins add
+
+
+class Colours:
+    @hookspec
+    def colour_of(self, thing: str) -> str | None:
+        """What colour a thing has."""
+
+
+class AddsAHook:
+    hookspecs = Colours
+
+
+class Grass:
+    @hookimpl
+    def colour_of(self, thing: str) -> str | None:
+        return "green" if thing == "grass" else None
+
+
+class Optional:
+    @hookimpl(optionalhook=True)
+    def colour_of(self) -> str | None:
+        return "blue"
+
+
+def test_a_plugin_answers_the_hook_of_another() -> None:
+    extra = {"grass": Grass(), "optional": Optional(), "colours": AddsAHook()}
+    plugins = load_plugins(Settings(plugins=[]), extra=extra)
+    assert plugins.answers("colour_of", thing="grass") == ["green", "blue"]
+    assert plugins.answers("colour_of", thing="sky") == ["blue"]
+
+
+def test_a_hook_that_nobody_adds_puts_only_those_out_of_service_that_need_it() -> None:
+    extra = {"grass": Grass(), "optional": Optional()}
+    found = load_plugins(Settings(plugins=[]), extra=extra).found
+    assert "no hook 'colour_of'" in reason(found["grass"])
+    assert (found["optional"].state, found["optional"].hooks) == ("active", ())
+
+
+def test_the_hook_of_another_is_checked_like_any() -> None:
+    class Wrong:
+        @hookimpl
+        def colour_of(self, things: str) -> None: ...
+
+    found = load_plugins(Settings(plugins=[]), extra={"c": AddsAHook(), "wrong": Wrong()}).found
+    assert "'things'" in reason(found["wrong"])
+    assert "thing" in reason(found["wrong"])
+
+
+def test_a_hook_is_added_once_and_is_no_coroutine() -> None:
+    class Taken:
+        @hookspec
+        def transform(self) -> None: ...
+
+    class Later:
+        @hookspec
+        async def colour_of(self) -> None: ...
+
+    class Takes(AddsAHook):
+        hookspecs = Taken  # type: ignore[assignment]
+
+    class Waits(AddsAHook):
+        hookspecs = Later  # type: ignore[assignment]
+
+    extra = {"first": AddsAHook(), "again": AddsAHook(), "takes": Takes(), "waits": Waits()}
+    found = load_plugins(Settings(plugins=[]), extra=extra).found
+    assert found["first"].state == "active"
+    assert "'colour_of', which exists" in reason(found["again"])
+    assert "'transform', which exists" in reason(found["takes"])
+    alone = load_plugins(Settings(plugins=[]), extra={"waits": Waits()}).found
+    assert "must be written with 'def'" in reason(alone["waits"])

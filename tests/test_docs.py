@@ -151,6 +151,7 @@ IN_A_REQUEST = {
     "transform",
     "template_vars",
     "render_prompt",
+    "begin_answer",
     "shape_job",
     "stage",
     "opening_fields",

@@ -19,6 +19,7 @@ ORDER = (
     "errors",
     "messages",
     "engine",
+    "constraints",
     "exchange",
     "stream",
     "config",

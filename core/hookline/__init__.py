@@ -3,6 +3,7 @@
 Everything a plugin may import is here.
 """
 
+from hookline.constraints import Either
 from hookline.engine import (
     Card,
     Constraint,
@@ -33,7 +34,7 @@ from hookline.errors import (
     Unavailable,
 )
 from hookline.exchange import Caller, Exchange, Usage
-from hookline.hookspecs import hookimpl
+from hookline.hookspecs import hookimpl, hookspec
 from hookline.messages import ImagePart, Message, TextPart, ToolCall
 from hookline.server import ConstraintSpec, Embedder, Server
 from hookline.stream import Delta, Stage, ToolCallDelta
@@ -49,6 +50,7 @@ __all__ = [
     "ConstraintSpec",
     "ContextLengthExceeded",
     "Delta",
+    "Either",
     "Embedder",
     "Engine",
     "EngineStats",
@@ -80,4 +82,5 @@ __all__ = [
     "Usage",
     "Vocabulary",
     "hookimpl",
+    "hookspec",
 ]

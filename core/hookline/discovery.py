@@ -26,6 +26,7 @@ from hookline.plugins import Plugin, Plugins, empty_manager
 log = logging.getLogger(__name__)
 
 Request = TypeVar("Request", bound=BaseModel)
+Spec = Callable[..., Any]
 
 GROUP = "hookline.plugins"
 """The entry point group that announces plugins."""
@@ -84,8 +85,9 @@ def load_plugins(
     plugins = [_from_object(name, thing, settings) for name, thing in (extra or {}).items()]
     plugins += [_make(sources[name], settings) for name in names]
     plugins += [Plugin(name, instance=thing, core=True) for name, thing in (core or {}).items()]
+    specs = _specs(plugins)
     for plugin in plugins:
-        _check(plugin)
+        _check(plugin, specs)
     _check_fields(plugins, reserved)
     _check_requirements(plugins)
     _check_essential(plugins)
@@ -180,26 +182,49 @@ def _fail(plugin: Plugin, reason: str) -> None:
     plugin.state, plugin.reason = "failed", " ".join(reason.split())
 
 
-def _check(plugin: Plugin) -> None:
+def _specs(plugins: Iterable[Plugin]) -> dict[str, Spec]:
+    """Every hook there is: the core's, and those that plugins add."""
+    specs = _marked(Hooks, "hookline_spec")
+    for plugin in plugins:
+        added = _marked(getattr(plugin.instance, "hookspecs", None), "hookline_spec")
+        if taken := specs.keys() & added:
+            _fail(plugin, f"adds a hook '{min(taken)}', which exists already")
+        elif later := [name for name, spec in added.items() if inspect.iscoroutinefunction(spec)]:
+            _fail(plugin, f"adds a hook '{later[0]}', which must be written with 'def'")
+        else:
+            specs |= added
+    return specs
+
+
+def _marked(owner: object, mark: str) -> dict[str, Spec]:
+    """The methods of a class that have one of pluggy's marks."""
+    return {
+        name: method
+        for name, method in inspect.getmembers(owner, callable)
+        if isinstance(getattr(method, mark, None), dict)
+    }
+
+
+def _check(plugin: Plugin, specs: Mapping[str, Spec]) -> None:
     """Reads the instance's marks and refuses what the contract does not know."""
     if plugin.state != "active":
         return
     plugin.request_fields = getattr(plugin.instance, "request_fields", None)
     marked = {
         name: method
-        for name, method in inspect.getmembers(type(plugin.instance), callable)
-        if (options := getattr(method, "hookline_impl", None)) is not None and options
+        for name, method in _marked(type(plugin.instance), "hookline_impl").items()
+        if name in specs or not method.hookline_impl["optionalhook"]  # type: ignore[attr-defined]
     }
-    problems = [_problem(name, method) for name, method in marked.items()]
+    problems = [_problem(name, method, specs) for name, method in marked.items()]
     if first := next(filter(None, problems), None):
         _fail(plugin, first)
     plugin.hooks = tuple(marked)
 
 
-def _problem(name: str, method: Callable[..., Any]) -> str | None:
-    spec = getattr(Hooks, name, None)
-    if spec is None or name.startswith("_"):
-        close = get_close_matches(name, [hook for hook in vars(Hooks) if hook[0] != "_"], 1)
+def _problem(name: str, method: Callable[..., Any], specs: Mapping[str, Spec]) -> str | None:
+    spec = specs.get(name)
+    if spec is None:
+        close = get_close_matches(name, specs, 1)
         return f"there is no hook '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
     options = method.hookline_impl  # type: ignore[attr-defined]
     if options["wrapper"] or options["hookwrapper"]:
@@ -256,6 +281,9 @@ def _check_essential(plugins: Iterable[Plugin]) -> None:
 def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
     """Registers last to first: pluggy calls the last registered first."""
     manager = empty_manager()
+    for plugin in plugins:
+        if plugin.state == "active" and (specs := getattr(plugin.instance, "hookspecs", None)):
+            manager.add_hookspecs(specs)
     for plugin in reversed(plugins):
         if plugin.state == "active":
             try:

@@ -127,8 +127,8 @@ class Constraint(Protocol):
     False, samples, and calls ``accept`` with the token.
     """
 
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """True for each token id that may come next; shape ``(vocabulary,)``.
+    def mask(self) -> npt.NDArray[np.bool_] | None:
+        """True for each token id that may come next; shape ``(vocabulary,)``. None: all may.
 
         The end tokens are allowed exactly where the text may end.
         """
@@ -160,8 +160,9 @@ class Job:
     the context is full. ``stop_tokens`` end the answer besides the model's own end tokens and,
     like those, are not part of its text. ``logprobs`` is how many alternatives each token reports
     (0: only its own), None for no logprobs. ``constrain_after`` is the text after which
-    ``grammar`` begins; None means at once. ``ignore_end`` goes on past the model's end token
-    (for benchmarks).
+    ``grammar`` begins; None means at once. ``opening`` constrains what the answer begins with, such
+    as a thought: ``grammar`` begins where it is done. ``ignore_end`` goes on past the model's end
+    token (for benchmarks).
     ``extras`` carries what only one engine understands.
     """
 
@@ -172,6 +173,7 @@ class Job:
     logprobs: int | None = None
     grammar: Grammar | None = None
     constrain_after: str | None = None
+    opening: Grammar | None = None
     ignore_end: bool = False
     extras: dict[str, Any] = field(default_factory=dict)
 

@@ -69,6 +69,8 @@ class Hooks:
         """Models for ``GET /v1/models`` besides the loaded one. *All.*
 
         Each mapping has at least ``id``; further keys join the ``hookline`` object of the entry.
+        With the id of a model that is listed already, the loaded one say, they join its entry: so a
+        plugin tells what it makes a model able to do.
         """
         raise NotImplementedError
 
@@ -117,6 +119,16 @@ class Hooks:
         ``messages`` are plain mappings that already fit the context; control tokens that a client
         typed are defused in them. Called in a thread, perhaps several times with fewer messages
         each time; must depend on its arguments only.
+        """
+
+    @hookspec
+    def begin_answer(self, exchange: Exchange, prompt: str) -> str | None:
+        """Text with which the answer begins, such as the tag of a thought. *All*, joined.
+
+        It is appended to ``prompt``, the rendered text with what plugins before this one begin the
+        answer with, and is part of the prompt; control tokens written out in it are such tokens.
+        Called like `render_prompt`: in a thread, perhaps several times; must depend on its
+        arguments only.
         """
 
     @hookspec

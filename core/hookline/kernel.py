@@ -101,6 +101,15 @@ class Kernel:
             raise NoModel("The model is not loaded yet. Try again in a moment.", retry_after=2)
         return self._engine
 
+    @property
+    def chat_template(self) -> str:
+        """The source of the chat template in use."""
+        return self.template.source
+
+    def answers(self, hook: str, **arguments: Any) -> list[Any]:
+        """Calls a hook that a plugin added; every answer that is not None."""
+        return self.plugins.answers(hook, **arguments)
+
     async def constraint(self, spec: ConstraintSpec) -> Grammar:
         """Compiles a constraint through whichever plugin can."""
         grammar = await self.plugins.create_constraint(spec, self)
@@ -177,7 +186,7 @@ class Kernel:
             text = self.plugins.render_prompt(exchange, messages, variables)
             if text is None:
                 raise RuntimeError("no plugin wrote a prompt")
-            return text
+            return text + self.plugins.begin_answer(exchange, text)
 
         return await asyncio.to_thread(fit, engine, exchange.messages, render)
 

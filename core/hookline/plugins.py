@@ -196,6 +196,14 @@ class Plugins:
                     return text
         return None
 
+    def begin_answer(self, exchange: Exchange, prompt: str) -> str:
+        """What the plugins begin the answer with, one after the other."""
+        begun = ""
+        for call in self.calls("begin_answer"):
+            with self._contained(call, exchange):
+                begun += call(exchange=exchange, prompt=prompt + begun) or ""
+        return begun
+
     async def shape_job(self, exchange: Exchange, job: Job) -> None:
         """Lets every plugin edit the job."""
         await self._each("shape_job", exchange, job=job)
@@ -250,6 +258,10 @@ class Plugins:
                 if embedder is not None:
                     return embedder
         return None
+
+    def answers(self, hook: str, **arguments: Any) -> list[Any]:
+        """What every plugin answers to a hook that one of them added, without the Nones."""
+        return [answer for _, answer in self._answers(hook, **arguments)]
 
     # How they are called
 

@@ -45,15 +45,16 @@ class ChatTemplate:
     """The model's own chat template, or the one from the settings, as a plugin of the core."""
 
     def __init__(self, source: str | None, clock: Callable[[], datetime]) -> None:
-        self._source = source
+        self.source = ""
+        self._configured = source
         self._environment = TemplateEnvironment(clock)
         self._template = self._environment.from_string("")
 
     def use(self, card: Card) -> None:
         """Compiles the template for a model. Raises StartError when it is no valid Jinja."""
-        source = self._source or card.chat_template or GENERIC_TEMPLATE
+        self.source = self._configured or card.chat_template or GENERIC_TEMPLATE
         try:
-            self._template = self._environment.from_string(source)
+            self._template = self._environment.from_string(self.source)
         except jinja2.TemplateSyntaxError as error:
             raise StartError(
                 f"The chat template is not valid: line {error.lineno}: {error.message}."

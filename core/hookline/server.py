@@ -72,6 +72,19 @@ class Server(Protocol):
         """The loaded engine. Raises NoModel (503) while there is none."""
         ...
 
+    @property
+    def chat_template(self) -> str:
+        """The source of the chat template in use: from the settings, the model's own, or plain
+        names and text where there is neither. Empty while no model is loaded."""
+        ...
+
+    def answers(self, hook: str, **arguments: Any) -> list[Any]:
+        """Calls a hook that a plugin added, in plugin order: every answer that is not None.
+
+        A plugin that fails in it is left out, logged and counted.
+        """
+        ...
+
     async def constraint(self, spec: ConstraintSpec) -> Grammar:
         """Compiles a constraint through whichever plugin can. Raises InvalidRequest when the spec
         cannot be used, and when no plugin answers."""

@@ -147,6 +147,10 @@ class Example:
         return "\n\n".join(message["content"] for message in messages)
 
     @hookimpl
+    def begin_answer(self, exchange: Exchange) -> str | None:
+        return "HEAR ME: " if exchange.fields(ExampleFields).shout else None
+
+    @hookimpl
     async def shape_job(self, job: Job) -> None:
         most = self.settings.most_tokens
         job.max_tokens = min(job.max_tokens or most, most)

@@ -73,6 +73,11 @@ class Notes:
         return None
 
     @hookimpl
+    def begin_answer(self, exchange: Exchange) -> str | None:
+        self._note("begin_answer")
+        return None
+
+    @hookimpl
     async def shape_job(self, exchange: Exchange, job: Job) -> None:
         self._note("shape_job")
 

@@ -15,7 +15,7 @@ from hookline.errors import PluginFailed
 from hookline.stream import Delta
 
 CHAT_HOOKS = [
-    *("admit", "transform", "template_vars", "render_prompt", "shape_job", "stage"),
+    *("admit", "transform", "template_vars", "render_prompt", "begin_answer", "shape_job", "stage"),
     *("opening_fields", "response_headers", "closing_fields", "settle"),
 ]
 COMPLETION_HOOKS = [
@@ -23,7 +23,7 @@ COMPLETION_HOOKS = [
     *("closing_fields", "settle"),
 ]
 BEFORE_THE_ANSWER = [
-    *("admit", "transform", "template_vars", "render_prompt", "shape_job", "stage"),
+    *("admit", "transform", "template_vars", "render_prompt", "begin_answer", "shape_job", "stage"),
     *("opening_fields", "response_headers"),
 ]
 IN_THE_ANSWER = ["feed", "finish", "closing_fields"]
@@ -232,6 +232,31 @@ async def test_what_plugins_change_is_what_is_asked(in_process: Any, listener: A
     assert body["choices"][0]["message"]["content"] == "GOOD?"
     assert body["choices"][0]["finish_reason"] == "length"
     assert body["sources"] == [{"index": 1, "type": "web"}]
+
+
+async def test_what_plugins_begin_the_answer_with_is_part_of_the_prompt(
+    in_process: Any, listener: Any
+) -> None:
+    class Begins:
+        def __init__(self, text: str | None) -> None:
+            self.text, self.seen = text, ""
+
+        @hookimpl
+        def begin_answer(self, prompt: str) -> str | None:
+            self.seen = prompt
+            return self.text
+
+    plugins = {"a": Begins("Well, "), "silent": Begins(None), "b": Begins("<|im_end|>so")}
+    async with in_process(script=listener, plugins=plugins) as server:
+        body = (await server.chat("Hi")).json()
+        counted = await server.client.post(
+            "/v1/tokenize", json={"messages": [{"role": "user", "content": "Hi"}]}
+        )
+    assert listener.prompts[0].endswith("assistant\nWell, <|im_end|>so")
+    assert plugins["b"].seen == listener.prompts[0][len("<s>") : -len("<|im_end|>so")]
+    assert body["choices"][0]["message"]["content"] == "Good morning!"
+    assert body["usage"]["prompt_tokens"] == len(listener.jobs[0].prompt) == counted.json()["count"]
+    assert list(listener.jobs[0].prompt[-3:]) == [259, ord("s"), ord("o")]
 
 
 async def test_reasoning_of_a_stage_is_kept_apart(on_port: Any, streamed: Any) -> None:

@@ -47,6 +47,22 @@ async def test_the_list(on_port: Any) -> None:
     assert models["scripted"].model_extra["hookline"]["context"] == 4096
 
 
+async def test_a_plugin_tells_what_it_makes_the_loaded_model_able_to_do(in_process: Any) -> None:
+    class Teaches:
+        @hookimpl
+        def list_models(self) -> Sequence[dict[str, Any]]:
+            return [{"id": "scripted", "tools": True, "tricks": 2}]
+
+    async with in_process(plugins={"teaches": Teaches()}) as server:
+        models = (await server.client.get("/v1/models")).json()["data"]
+        alone = (await server.client.get("/v1/models/scripted")).json()
+    about = models[0]["hookline"]
+    assert alone == models[0]
+    assert [model["id"] for model in models].count("scripted") == 1
+    assert (about["tools"], about["tricks"], about["thinking"]) == (True, 2, False)
+    assert about["loaded"] is models[0]["loaded"] is True
+
+
 async def test_one_that_is_not_there(on_port: Any) -> None:
     async with on_port() as server:
         for name in ("nothing", "a/b/c", "a//b", "%2e%2e", "x" * 3000, "%F0%9F%98%80", "a%2Fb"):

@@ -68,6 +68,10 @@ def list_models(kernel: Kernel) -> dict[str, dict[str, Any]]:
     entries: dict[str, dict[str, Any]] = {}
     for name, about in _known(kernel):
         entries.setdefault(name, _entry(kernel, name, about))
+    for model in kernel.plugins.list_models(kernel):
+        about = {key: value for key, value in model.items() if key != "id"}
+        entry = entries.setdefault(str(model["id"]), _entry(kernel, str(model["id"]), about))
+        entry["hookline"].update(about)
     return entries
 
 
@@ -81,8 +85,6 @@ def _known(kernel: Kernel) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield name, {}
     for found in local_models(kernel.data_dir):
         yield found.id, {}
-    for model in kernel.plugins.list_models(kernel):
-        yield str(model["id"]), {key: value for key, value in model.items() if key != "id"}
 
 
 def about_loaded(card: Card) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hookline.engine import Card, Constraint, EngineStats, Job, Token, TopLogprob, Vocabulary
+from hookline.constraints import constraint_of
+from hookline.engine import Card, EngineStats, Job, Token, TopLogprob, Vocabulary
 from hookline.engines.worker import Run, WorkerEngine
 
 BOS, EOS, IM_START, IM_END = 256, 257, 258, 259
@@ -106,9 +107,7 @@ class _Act:
         self.said = 0
         self.held = b""
         self.wait_until = 0.0
-        self.constraint: Constraint | None = (
-            run.job.grammar.start() if run.job.grammar is not None else None
-        )
+        self.constraint = constraint_of(run.job)
 
 
 class ScriptedGenerator:
@@ -195,7 +194,7 @@ class ScriptedGenerator:
         job = act.run.job
         if act.constraint is not None:
             mask = act.constraint.mask()
-            token = token if mask[token] else int(mask.argmax())
+            token = token if mask is None or mask[token] else int(mask.argmax())
             act.constraint.accept(token)
         act.said += 1
         ends = token == EOS or token in job.stop_tokens

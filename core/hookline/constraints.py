@@ -1,0 +1,88 @@
+"""Constraints made of constraints: one after another, and one or another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hookline.engine import Constraint, Grammar, Job
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Mask = npt.NDArray[np.bool_]
+
+
+def constraint_of(job: Job) -> Constraint | None:
+    """The constraint that an engine obeys while it answers a job; None when everything may come.
+
+    Called in the engine's worker thread, once a job.
+    """
+    if job.opening is not None:
+        return _Sequel(job.opening.start(), job.grammar)
+    return None if job.grammar is None else job.grammar.start()
+
+
+class _Sequel:
+    """An opening, and then what the rest must match, if anything."""
+
+    def __init__(self, opening: Constraint, rest: Grammar | None) -> None:
+        self._opening: Constraint | None = opening
+        self._rest = rest
+        self._constraint: Constraint | None = opening
+
+    def mask(self) -> Mask | None:
+        return None if self._constraint is None else self._constraint.mask()
+
+    def accept(self, token: int) -> None:
+        if self._constraint is not None:
+            self._constraint.accept(token)
+        if self._opening is not None and self._opening.is_done:
+            self._opening = None
+            self._constraint = None if self._rest is None else self._rest.start()
+
+    @property
+    def is_done(self) -> bool:
+        return self._opening is None and self._constraint is not None and self._constraint.is_done
+
+
+class Either:
+    """A grammar that allows whatever one of several allows.
+
+    The alternatives run side by side until a token tells them apart.
+    """
+
+    def __init__(self, *grammars: Grammar) -> None:
+        self._grammars = grammars
+
+    def start(self) -> Constraint:
+        """All alternatives, for one job."""
+        return _Race([grammar.start() for grammar in self._grammars])
+
+
+class _Race:
+    """Alternatives side by side; a token that one of them does not allow puts it out."""
+
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        self._constraints = list(constraints)
+        self._masks: list[Mask | None] = []
+
+    def mask(self) -> Mask | None:
+        self._masks = [constraint.mask() for constraint in self._constraints]
+        union: Mask | None = None
+        for mask in self._masks:
+            if mask is None:
+                return None
+            union = mask if union is None else union | mask
+        return union
+
+    def accept(self, token: int) -> None:
+        pairs = zip(self._constraints, self._masks, strict=True)
+        self._constraints = [one for one, mask in pairs if mask is None or mask[token]]
+        for constraint in self._constraints:
+            constraint.accept(token)
+
+    @property
+    def is_done(self) -> bool:
+        return all(constraint.is_done for constraint in self._constraints)
