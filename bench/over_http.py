@@ -20,7 +20,7 @@ import httpx
 from bench.client import Answer, Messages, Round, ask, probe, prompt, together
 from bench.servers import KNOWN, Shape, Target, serving
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from hookline.config import DEFAULT_MODEL
 from hookline.models import find_model
@@ -170,7 +170,9 @@ def figures(measured: Measured) -> dict[str, float]:
 def report(results: dict[str, dict[str, float]]) -> Table:
     """All figures, and their ratio to those of the first server."""
     first, *others = results
-    table = Table("measured", *results, *(f"{first} / {other}" for other in others))
+    table = Table(
+        Column("measured", no_wrap=True), *results, *(f"{first} / {other}" for other in others)
+    )
     for what, value in results[first].items():
         cells = [f"{result.get(what, float('nan')):.1f}" for result in results.values()]
         ratios = [f"{value / results[other][what]:.2f}" for other in others]
