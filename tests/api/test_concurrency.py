@@ -236,6 +236,27 @@ async def test_the_fault_of_one_job_touches_no_other(on_port: Any, gate: Gate, u
         assert server.engine.stats().restarts == 0
 
 
+async def test_an_engine_that_fails_while_a_job_is_dropped(
+    on_port: Any, gate: Gate, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with on_port(script=gate, engine={"parallel": 2}) as server:
+        (staying,) = await ask(server, until, 1)
+        leaving = asyncio.create_task(server.chat("leaves"))
+        await until(busy(server, 2, 0))
+        drop = server.engine.generator.drop
+
+        def broken_drop(run: Any) -> None:
+            monkeypatch.setattr(server.engine.generator, "drop", drop)
+            raise RuntimeError("boom")
+
+        monkeypatch.setattr(server.engine.generator, "drop", broken_drop)
+        leaving.cancel()
+        assert (await staying).status_code == 502
+        gate.open.set()
+        await until(lambda: server.engine.state == "ready" and server.kernel.in_flight == 0)
+        assert (await server.chat("again")).status_code == 200
+
+
 async def test_each_gets_its_own_answer_alone_and_in_a_crowd(on_port: Any) -> None:
     texts = [f"the words of request {number} " + "x " * number for number in range(24)]
     async with on_port(engine={"parallel": 4}) as server:

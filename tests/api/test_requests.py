@@ -445,6 +445,12 @@ async def test_what_cannot_fit_is_refused_with_both_numbers(in_process: Any, str
     assert "100" in error["message"] and "3" in error["message"]
 
 
+async def test_a_book_is_refused(in_process: Any) -> None:
+    async with in_process() as server:
+        answer = await server.chat("x" * 3_000_000)
+    assert answer.json()["error"]["code"] == "context_length_exceeded"
+
+
 async def test_the_answer_ends_where_the_context_does(in_process: Any, listener: Any) -> None:
     listener.lines = ("a",) * 500
     async with in_process(script=listener, engine={"context": 100}) as server:

@@ -189,7 +189,9 @@ async def test_an_idle_server_stops_although_a_client_is_connected(tmp_path: Pat
 )
 async def test_hookline_serve_with_the_default_model(tmp_path: Path) -> None:
     config = tmp_path / "hookline.toml"
-    config.write_text(f'data_dir = "{tmp_path}/data"\nplugins = []\n[model]\ncontext = 512\n')
+    config.write_text(
+        f'data_dir = "{tmp_path}/data"\nplugins = []\n[model]\ncontext = 512\nthreads = 1\n'
+    )
     first = asyncio.Event()
     command = ("-m", "hookline", "serve", "--config", str(config), "--port", "0")
     async with started(*command, cwd=tmp_path) as server:

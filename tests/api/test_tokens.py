@@ -46,6 +46,15 @@ async def test_wrong_values_name_the_field(in_process: Any) -> None:
             assert answer.json()["error"]["param"] == param, (route, body)
 
 
+async def test_messages_that_a_chat_would_drop_are_counted(in_process: Any) -> None:
+    messages = [{"role": "user", "content": "x" * 40}] * 9
+    async with in_process(engine={"context": 300}) as server:
+        answer = (await server.client.post("/v1/tokenize", json={"messages": messages})).json()
+        chat = await server.client.post("/v1/chat/completions", json={"messages": messages})
+    assert answer["dropped_messages"] == chat.json()["timings"]["dropped_messages"] > 0
+    assert answer["count"] == chat.json()["usage"]["prompt_tokens"]
+
+
 async def test_a_conversation_too_long_is_said_to_be(in_process: Any) -> None:
     messages = [{"role": "user", "content": "x" * 200}]
     async with in_process(engine={"context": 100}) as server:

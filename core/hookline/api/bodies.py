@@ -133,11 +133,12 @@ class ModelList(BaseModel):
 
 
 class Tokens(BaseModel):
-    """Token ids and how many they are."""
+    """Token ids and how many they are; old messages are dropped as a chat would drop them."""
 
     ids: list[int]
     count: int
     max_ctx: int
+    dropped_messages: int
 
 
 class Text(BaseModel):

@@ -13,6 +13,7 @@ from hookline.api.http import json_response, read_json
 from hookline.api.promises import refuse_images
 from hookline.api.schema import ChatRequest, DetokenizeRequest, TokenizeRequest, validate
 from hookline.kernel import Kernel
+from hookline.prompt import Prompt
 
 
 def blueprint(kernel: Kernel) -> Blueprint:
@@ -25,10 +26,18 @@ def blueprint(kernel: Kernel) -> Blueprint:
         """Text, or messages under the chat template, as token ids."""
         asked = validate(TokenizeRequest, await read_json())
         if asked.messages is not None:
-            ids = await _chat_ids(kernel, asked)
+            prompt = await _chat_prompt(kernel, asked)
         else:
             ids = await asyncio.to_thread(kernel.engine.tokenize, asked.text or "")
-        return json_response({"ids": ids, "count": len(ids), "max_ctx": kernel.engine.card.context})
+            prompt = Prompt(ids, dropped=0)
+        return json_response(
+            {
+                "ids": prompt.ids,
+                "count": len(prompt.ids),
+                "max_ctx": kernel.engine.card.context,
+                "dropped_messages": prompt.dropped,
+            }
+        )
 
     @routes.post("/v1/detokenize")
     @describe(request=DetokenizeRequest, response=Text)
@@ -42,9 +51,9 @@ def blueprint(kernel: Kernel) -> Blueprint:
     return routes
 
 
-async def _chat_ids(kernel: Kernel, asked: TokenizeRequest) -> list[int]:
-    """The ids that a chat request with these messages would begin with."""
+async def _chat_prompt(kernel: Kernel, asked: TokenizeRequest) -> Prompt:
+    """The prompt that a chat request with these messages would begin with."""
     messages = list(asked.messages or ())
     exchange = kernel.exchange(ChatRequest.model_construct(messages=messages), g.caller, messages)
     refuse_images(exchange)
-    return (await kernel.prompt(exchange, {})).ids
+    return await kernel.prompt(exchange, {})

@@ -5,6 +5,7 @@ It has the real worker, queue, cancel and prefill around it; only the model is m
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from hookline.engines.worker import Run, WorkerEngine
 
 BOS, EOS, IM_START, IM_END = 256, 257, 258, 259
 SPECIAL = {BOS: "<s>", EOS: "</s>", IM_START: "<|im_start|>", IM_END: "<|im_end|>"}
+_CONTROL_IDS = {text: token for token, text in SPECIAL.items()}
+_CONTROL = re.compile("(" + "|".join(map(re.escape, _CONTROL_IDS)) + ")")
 FIRST_WORD = 260
 VOCABULARY = 4096
 
@@ -86,14 +89,9 @@ class ScriptedTokenizer:
     def encode(self, text: str, *, special: bool, bos: bool) -> list[int]:
         """Text to ids: control tokens where allowed, bytes otherwise."""
         ids = [BOS] if bos else []
-        while text:
-            match = next((i for i, s in SPECIAL.items() if special and text.startswith(s)), None)
-            if match is None:
-                ids += text[0].encode()
-                text = text[1:]
-            else:
-                ids.append(match)
-                text = text[len(SPECIAL[match]) :]
+        for part in _CONTROL.split(text) if special else [text]:
+            token = _CONTROL_IDS.get(part) if special else None
+            ids += part.encode() if token is None else [token]
         return ids
 
 
