@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -106,6 +107,23 @@ async def test_pieces_that_wait_are_merged() -> None:
     with pytest.raises(StopAsyncIteration):
         await anext(job)
     await engine.close()
+
+
+async def test_the_last_piece_is_read_although_the_end_comes_while_looking() -> None:
+    class EndsWhileLooking(deque[Piece]):
+        """Empty at the first look; the worker's thread ends the job right after it."""
+
+        def __len__(self) -> int:
+            length = super().__len__()
+            if not run.ended:
+                run.finish("stop")
+            return length
+
+    run = Run(Job([1]), lambda run: run.wake())
+    run._pieces = EndsWhileLooking()
+    piece = await asyncio.wait_for(run.read(), 5)
+    assert piece is not None and piece.finish == "stop"
+    assert await run.read() is None
 
 
 async def test_a_fault_reaches_those_it_served_and_the_queue_goes_on() -> None:
