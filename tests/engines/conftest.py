@@ -137,8 +137,8 @@ class Player:
 
 @pytest.fixture(scope="module")
 def generator(model_path: Path) -> Iterator[LlamaCppGenerator]:
-    """Eight sequences of 768 tokens on the real model; one thread, since cores may be shared."""
-    settings = ModelSettings(context=768, parallel=8, threads=1)
+    """Eight sequences of 576 tokens on the real model; one thread, since cores may be shared."""
+    settings = ModelSettings(context=576, parallel=8, threads=1)
     generator = LlamaCppGenerator(model_path, model_id="smol", settings=settings)
     generator.load(lambda _: None)
     yield generator

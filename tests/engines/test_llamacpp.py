@@ -37,7 +37,7 @@ class Letters:
 
     def __init__(self, generator: LlamaCppGenerator) -> None:
         tokens = generator.model.vocabulary().tokens
-        self.allowed = np.array([token in (b"a", b"b", b"c") for token in tokens])
+        self.allowed: Mask = np.array([token in (b"a", b"b", b"c") for token in tokens])
         self.left = 3
 
     def start(self) -> Letters:
@@ -84,12 +84,12 @@ def test_a_bias_outside_the_vocabulary_is_refused(player: Any) -> None:
 
 
 def test_a_prompt_that_fills_the_context_is_refused(player: Any) -> None:
-    with pytest.raises(ContextLengthExceeded, match=r"768 tokens.*767"):
-        player.start(Job([5] * 768))
+    with pytest.raises(ContextLengthExceeded, match=r"576 tokens.*575"):
+        player.start(Job([5] * 576))
 
 
 def test_the_answer_ends_where_the_context_does(player: Any) -> None:
-    answer = player.play(Job([5] * 764, ignore_end=True))[0]
+    answer = player.play(Job([5] * 572, ignore_end=True))[0]
     assert (len(answer.tokens), answer.finish) == (4, "length")
     player.rest()
 
@@ -157,7 +157,7 @@ class Spelled:
         return Spelled(self.ids)
 
     def mask(self) -> Mask:
-        return np.arange(49152) == self.ids[0]
+        return np.isin(np.arange(49152), self.ids[:1])
 
     def accept(self, token: int) -> None:
         self.ids.remove(token)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hookline.engines.exactness import chunks_are_exact, widths_are_exact
 from hookline.engines.llama_context import Place
 from hookline.engines.pace import Pace
 
@@ -40,38 +41,32 @@ def test_eight_jobs_that_come_and_go_get_the_answers_they_get_alone(player: Any)
     assert all(map(lambda one, other: one.same_as(other), together, alone))
 
 
-@pytest.mark.parametrize("width", [2, 5, 8])
-def test_decoding_beside_others_changes_no_bit(player: Any, width: int) -> None:
+def test_decoding_beside_others_changes_no_bit(player: Any) -> None:
     context = player.generator.context
-    rng = np.random.default_rng(width)
-    lengths = [3, 31, 64, 120, 255, 256, 257, 300][:width]
-    prompts = [rng.integers(0, 40000, length, dtype=np.int32) for length in lengths]
-    nexts = rng.integers(0, 40000, (width, 3))
+    rng = np.random.default_rng(8)
+    lengths = [255, 3, 31, 64, 7, 120, 40, 90]
+    nexts = rng.integers(0, 40000, (8, 3))
+    for sequence, length in enumerate(lengths):
+        prompt = rng.integers(0, 40000, length, dtype=np.int32)
+        context.prefill(sequence, prompt, 0, want_logits=False)
 
-    def rewind() -> None:
-        for place, prompt in enumerate(prompts):
-            context.cut(place, len(prompt))
+    def decode(sequences: range, step: int) -> Any:
+        places = [Place(i, lengths[i] + step, int(nexts[i, step])) for i in sequences]
+        return context.decode(places).copy()
 
-    for place, prompt in enumerate(prompts):
-        context.prefill(place, prompt, 0, want_logits=True)
-    alone = []
-    for place in range(width):
+    alone = {(i, step): decode(range(i, i + 1), step)[0] for i in range(8) for step in range(3)}
+    for width in (2, 3, 4, 5, 8):
+        for sequence, length in enumerate(lengths):
+            context.cut(sequence, length)
         for step in range(3):
-            where = Place(place, lengths[place] + step, int(nexts[place, step]))
-            alone.append(context.decode([where])[0].copy())
-    rewind()
-    for step in range(3):
-        places = [
-            Place(place, lengths[place] + step, int(nexts[place, step])) for place in range(width)
-        ]
-        together = context.decode(places)
-        for place in range(width):
-            assert np.array_equal(together[place], alone[3 * place + step])
+            for sequence, row in enumerate(decode(range(width), step)):
+                assert np.array_equal(row, alone[sequence, step])
 
 
 def read(player: Any, sequence: int, prompt: Any, sizes: Any, start: int = 0) -> Any:
     """Reads a prompt in chunks of these sizes and returns the last logits."""
-    context, logits = player.generator.context, None
+    context = player.generator.context
+    logits: Any = None
     context.cut(sequence, start)
     sizes = itertools.cycle(sizes)
     while start < len(prompt):
@@ -177,3 +172,46 @@ def test_a_prompt_of_one_token_is_exact_and_nobody_builds_on_it(player: Any) -> 
     assert together[0].same_as(alone)
     assert together[1].cached == 0
     assert together[1].same_as(player.alone(player.job([42, 43, 44], tokens=4)))
+
+
+def test_the_check_at_loading_finds_what_holds(
+    player: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, size = player.generator.context, player.generator.model.size
+    assert chunks_are_exact(context, size)
+    assert widths_are_exact(context, 8, size)
+    decode, prefill = context.decode, context.prefill
+    monkeypatch.setattr(context, "decode", lambda p: decode(p) + np.float32(len(p) == 1))
+    assert not widths_are_exact(context, 8, size)
+    monkeypatch.setattr(context, "prefill", _off_by_its_start(prefill))
+    assert not chunks_are_exact(context, size)
+
+
+def _off_by_its_start(prefill: Any) -> Any:
+    """Another prefill, whose logits depend on where the chunk starts."""
+
+    def changed(sequence: int, tokens: Any, start: int, *, want_logits: bool) -> Any:
+        logits = prefill(sequence, tokens, start, want_logits=want_logits)
+        return None if logits is None else logits + np.float32(start)
+
+    return changed
+
+
+def test_where_batches_would_change_bits_decoding_goes_one_by_one(
+    player: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = [player.prompt(text) for text in (TEXTS[0], TEXTS[2])]
+    alone = [player.alone(player.job(prompt, tokens=4)) for prompt in prompts]
+    player.forget()
+    widths: list[int] = []
+    decode = player.generator.context.decode
+
+    def watched(places: list[Place]) -> Any:
+        widths.append(len(places))
+        return decode(places)
+
+    monkeypatch.setattr(player.generator.context, "decode", watched)
+    monkeypatch.setattr(player.generator, "_one_by_one", True)
+    together = player.play(*[player.job(prompt, tokens=4) for prompt in prompts])
+    assert set(widths) == {1}
+    assert all(map(lambda one, other: one.same_as(other), together, alone))

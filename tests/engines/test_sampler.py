@@ -198,7 +198,7 @@ def reference(logits: Floats, k: int, p: float, m: float) -> set[int]:
 def test_filters_leave_what_the_slow_way_leaves(
     values: list[int], k: int, p: float, m: float
 ) -> None:
-    logits = np.array(values, np.float32) / 4
+    logits = np.array(values, np.float32) / np.float32(4)
     one = sampler(len(values), temperature=1.0, top_k=k, top_p=p, min_p=m)
     ids, kept = one._filtered(logits)
     assert set(ids.tolist()) == reference(logits, k, p, m)

@@ -9,6 +9,8 @@ logits and whole KV streams bitwise (``tests/engines/test_llamacpp_exact.py`` do
 * a prompt chunk never shares a pass with anything else and is never a single token: one row takes
   other kernels than several;
 * only what was computed as prompt is reused, since a decoded token's KV has other last bits.
+
+Some types of weights are exact in no batch; `exactness` finds out when a model is loaded.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import numpy as np
 from hookline.config import ModelSettings
 from hookline.engine import Card, EngineStats, Vocabulary
 from hookline.engines.answer import Answer
+from hookline.engines.exactness import chunks_are_exact, widths_are_exact
 from hookline.engines.llama_context import Aborted, LlamaContext, Logits, Place
 from hookline.engines.llama_library import library
 from hookline.engines.llama_model import LlamaModel
@@ -65,6 +66,7 @@ class LlamaCppGenerator:
         self._model: LlamaModel | None = None
         self._context: LlamaContext | None = None
         self._card: Card | None = None
+        self._one_by_one = False
         self._forget_everything()
 
     def _forget_everything(self) -> None:
@@ -109,22 +111,40 @@ class LlamaCppGenerator:
         self._context = LlamaContext(
             model, context=context, parallel=self.parallel, threads=threads, exact=self._exact
         )
-        self._context.prefill(0, np.zeros(2, np.int32), 0, want_logits=True)
-        self._context.cut(0, 0)
-        self._card = self._describe(model, context, threads)
+        promised = self._check_exactness(model)
+        self._card = self._describe(model, context, threads, exact=promised)
         log.info(
             "%s: %d sequences of %d tokens, %.0f MiB of KV memory, %d threads",
             *(self._path.name, self.parallel, context, self._context.kv_bytes / 2**20, threads),
         )
 
-    def _describe(self, model: LlamaModel, context: int, threads: int) -> Card:
-        template = model.chat_template or ""
-        exact = self._exact and model.rewinds
-        if self._settings.exact and not exact:
+    def _check_exactness(self, model: LlamaModel) -> bool:
+        """Whether answers are bit for bit the same alone and beside others, which then is promised.
+
+        Where a pass over several sequences would change them, they are decoded one by one. The
+        passes it takes to find out warm the model up, too.
+        """
+        chunks = chunks_are_exact(self.context, model.size)
+        widths = widths_are_exact(self.context, self.parallel, model.size)
+        if not self._settings.exact:
+            return False
+        if not (self._exact and model.rewinds and chunks):
             log.warning(
-                "Batches do not promise bit for bit the same answers here: that was shown for "
-                "models with attention only, and on the CPU (gpu_layers = 0)."
+                "Answers are not promised to be bit for bit the same alone and beside others: "
+                "that needs the CPU (gpu_layers = 0) and a model with attention only."
             )
+            return False
+        self._one_by_one = not widths
+        if self._one_by_one:
+            log.warning(
+                "This model's weights (%s) are decoded one request at a time, since batches would "
+                "change answers. exact = false in [model] makes it faster.",
+                model.details()["description"],
+            )
+        return True
+
+    def _describe(self, model: LlamaModel, context: int, threads: int, *, exact: bool) -> Card:
+        template = model.chat_template or ""
         return Card(
             id=self._model_id,
             engine="llamacpp",
@@ -233,12 +253,14 @@ class LlamaCppGenerator:
 
     def _write(self) -> None:
         tasks = [task for task in self._writing if not task.run.cancelled]
-        if not tasks:
-            return
-        places = [
-            Place(_slot(task).id, _slot(task).length, task.answer.tokens[-1]) for task in tasks
-        ]
-        logits = self.context.decode(places)
+        size = 1 if self._one_by_one else max(1, len(tasks))
+        for start in range(0, len(tasks), size):
+            self._write_together(tasks[start : start + size])
+
+    def _write_together(self, tasks: list[_Task]) -> None:
+        logits = self.context.decode(
+            [Place(_slot(task).id, _slot(task).length, task.answer.tokens[-1]) for task in tasks]
+        )
         for task, row in zip(tasks, logits, strict=True):
             _slot(task).length += 1
             self._take(task, row)
