@@ -44,8 +44,9 @@ class Measured:
     values: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, what: str, *values: float) -> None:
-        """Notes values."""
-        self.values.setdefault(what, []).extend(values)
+        """Notes values; a short answer that arrives in one piece has no rate."""
+        if values:
+            self.values.setdefault(what, []).extend(values)
 
 
 @dataclass

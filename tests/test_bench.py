@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hookline.engines.scripted import say
+from hookline.engines.scripted import Pause, say
 
 
 @pytest.fixture
@@ -26,12 +26,14 @@ def soak(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 async def test_every_figure_of_a_plan_is_measured(on_port: Any, over_http: ModuleType) -> None:
     plan = over_http.Plan(clients=[1, 3], prompts=["short"], rounds=2, max_tokens=4, pause=0)
-    async with on_port(script=say("a", "b", "c", "d", "e")) as server:
+    words = say("a", Pause(0.01), "b", Pause(0.01), "c", "d", "e")
+    async with on_port(script=words) as server:
         targets = [over_http.Target(name, f"{server.url}/v1") for name in ("one", "two")]
         measured = await over_http.Bench(plan, targets).run()
     values = measured["two"].values
     assert len(values["short, 1 clients: first token"]) == 2
     assert len(values["short, 3 clients: first token"]) == 6
+    assert len(values["short, 3 clients: each"]) == 6
     assert len(values["short, 3 clients: together"]) == 2
     assert len(values["short, second turn: first token"]) == 2
     assert values["a GET beside 4 streams"]
