@@ -67,6 +67,28 @@ async def test_past_the_bound_the_queue_is_full() -> None:
     await engine.close()
 
 
+async def test_who_left_the_queue_does_not_fill_it() -> None:
+    """Also while a long step keeps the worker from looking."""
+    stuck, go_on = threading.Event(), threading.Event()
+
+    def script(prompt: str, job: Job) -> Iterator[Line]:
+        stuck.set()
+        go_on.wait(10)
+        yield "a"
+
+    engine = await loaded(ScriptedEngine(script, parallel=1, max_queue=1))
+    first = engine.submit(Job([1]))
+    await asyncio.to_thread(stuck.wait, 10)
+    second = engine.submit(Job([2]))
+    with pytest.raises(QueueFull):
+        engine.submit(Job([3]))
+    await second.aclose()
+    third = engine.submit(Job([3]))
+    go_on.set()
+    assert await asyncio.gather(text(first), text(third)) == ["a", "a"]
+    await engine.close()
+
+
 async def test_waiting_jobs_hear_their_position() -> None:
     engine = await loaded(ScriptedEngine(forever, parallel=1))
     jobs = [engine.submit(Job([1])) for _ in range(3)]
