@@ -85,7 +85,7 @@ async def test_who_left_the_queue_does_not_fill_it() -> None:
     await second.aclose()
     third = engine.submit(Job([3]))
     go_on.set()
-    assert await asyncio.gather(text(first), text(third)) == ["a", "a"]
+    assert [await text(first), await text(third)] == ["a", "a"]
     await engine.close()
 
 
