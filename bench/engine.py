@@ -101,7 +101,7 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
     generator = engine.generator
     threads = int(engine.card.details["threads"])
     context = LlamaContext(
-        generator.model, context=2048, parallel=STREAMS, threads=threads, exact=True
+        generator.model, context=2048, parallel=STREAMS, chunk=256, threads=threads, exact=True
     )
     rates: dict[str, list[float]] = {"bare 1": [], "engine 1": [], "bare 4": [], "engine 4": []}
     for seed in range(options.rounds + 1):

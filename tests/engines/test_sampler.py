@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hookline.engine import Sampling
-from hookline.engines.sampler import Floats, Sampler, log_softmax, top_ids
+from hookline.engines.sampler import Floats, Sampler, _place, log_softmax, top_ids
 
 INF = float("inf")
 
@@ -219,6 +219,21 @@ def test_log_softmax_of_extremes() -> None:
         [-INF, np.log(0.5), -INF, np.log(0.5)]
     )
     assert log_softmax(floats(INF, 0, INF)) == pytest.approx([np.log(0.5), -INF, np.log(0.5)])
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 0.25]), min_size=1, max_size=900).filter(any),
+    st.floats(0, 1, exclude_max=True),
+)
+def test_a_draw_passes_its_share_and_never_meets_what_has_no_mass(
+    masses: list[float], share: float
+) -> None:
+    mass = np.array(masses, np.float32)
+    place = _place(mass, share)
+    sums = mass.cumsum(dtype=np.float64)
+    assert mass[place] > 0
+    assert sums[place] > share * sums[-1] or share > 1 - 1e-12
+    assert sums[place] - mass[place] <= share * sums[-1]
 
 
 def test_top_ids_come_sorted_with_ties_by_id() -> None:

@@ -27,9 +27,6 @@ from hookline.engines.llama_library import library
 from hookline.engines.llama_model import LlamaModel
 from hookline.errors import StartError
 
-UBATCH = 512
-"""Tokens of the largest prompt chunk."""
-
 _ABORTED = 2
 _KV_SIZE = re.compile(r"size\s*=\s*([\d.]+) MiB \(.*cells")
 
@@ -49,14 +46,24 @@ class Place(NamedTuple):
 
 
 class LlamaContext:
-    """KV memory for ``parallel`` sequences of ``context`` tokens. Belongs to one thread."""
+    """KV memory for ``parallel`` sequences of ``context`` tokens. Belongs to one thread.
+
+    ``chunk`` is the most that is read of a prompt at once; scratch memory grows with it.
+    """
 
     def __init__(
-        self, model: LlamaModel, *, context: int, parallel: int, threads: int, exact: bool
+        self,
+        model: LlamaModel,
+        *,
+        context: int,
+        parallel: int,
+        chunk: int,
+        threads: int,
+        exact: bool,
     ) -> None:
         self._api = model.api
         self._vocabulary = model.size
-        self._rows = max(UBATCH, parallel)
+        self._rows = max(chunk, parallel)
         self._handle = self._create(model, context, parallel, threads, exact)
         self._memory = self._api.llama_get_memory(self._handle)
         self.kv_bytes = _kv_bytes()

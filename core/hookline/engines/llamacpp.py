@@ -27,6 +27,9 @@ from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoM
 
 log = logging.getLogger(__name__)
 
+CPU_CHUNK, GPU_CHUNK = 256, 512
+"""Most tokens of a prompt to read at once. On a CPU, 64 are as fast as 512 (294 tokens/s)."""
+
 BESIDE_SECONDS = 0.06
 """How long a prompt chunk may hold up the tokens of others."""
 
@@ -63,6 +66,7 @@ class LlamaCppGenerator:
         self._model_id = model_id
         self._settings = settings
         self._exact = settings.exact and settings.gpu_layers == 0
+        self._chunk = GPU_CHUNK if settings.gpu_layers else CPU_CHUNK
         self._model: LlamaModel | None = None
         self._context: LlamaContext | None = None
         self._card: Card | None = None
@@ -74,7 +78,7 @@ class LlamaCppGenerator:
         self._arrived: list[_Task] = []
         self._reading: deque[_Task] = deque()
         self._writing: list[_Task] = []
-        self._pace = Pace()
+        self._pace = Pace(self._chunk)
 
     @property
     def model(self) -> LlamaModel:
@@ -109,7 +113,12 @@ class LlamaCppGenerator:
         context = _usable_context(settings.context, model.context)
         threads = settings.threads or _cores()
         self._context = LlamaContext(
-            model, context=context, parallel=self.parallel, threads=threads, exact=self._exact
+            model,
+            context=context,
+            parallel=self.parallel,
+            chunk=self._chunk,
+            threads=threads,
+            exact=self._exact,
         )
         promised = self._check_exactness(model)
         self._card = self._describe(model, context, threads, exact=promised)

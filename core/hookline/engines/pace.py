@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-CHUNK_MIN, CHUNK_MAX = 16, 512
+CHUNK_MIN = 16
 
 
 class Pace:
-    """Learns how fast prompts are read."""
+    """Learns how fast prompts are read; ``most`` bounds a chunk."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._rate = 0.0
 
     def took(self, tokens: int, seconds: float) -> None:
@@ -19,5 +20,5 @@ class Pace:
 
     def chunk(self, left: int, seconds: float) -> int:
         """Tokens to read of ``left`` in about that time, so that never a single one remains."""
-        size = min(left, max(CHUNK_MIN, min(CHUNK_MAX, int(self._rate * seconds))))
+        size = min(left, max(CHUNK_MIN, min(self._most, int(self._rate * seconds))))
         return size - 1 if left - size == 1 else size

@@ -2,8 +2,8 @@
 
 The order of llama.cpp's default chain: logit bias, penalties, (the constraint's mask,) top-k,
 top-p, min-p, temperature, draw. So top-p and min-p look at the distribution *before* temperature.
-The vocabulary is never sorted: top-k cuts with a partition, and top-p sorts just the head that
-holds its mass.
+The vocabulary is never sorted: top-k cuts with a partition, and top-p sorts only what is likely
+enough to belong to its mass.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_HEAD = 256
-"""Candidates that are sorted first when top-p has no top-k before it; grows eightfold."""
+
+_BLOCK = 256
 
 
 class Sampler:
@@ -84,20 +84,19 @@ class Sampler:
         if top == np.inf:
             certain = ids[logits == np.inf]
             return int(certain[int(self._random.random() * len(certain))])
-        scaled = (logits - top).astype(np.float64) / self._sampling.temperature
-        mass = np.exp(scaled).cumsum()
-        place = int(mass.searchsorted(self._random.random() * mass[-1], side="right"))
-        return int(ids[min(place, len(ids) - 1)])
+        scaled = (logits - top) / np.float32(max(self._sampling.temperature, 1e-6))
+        return int(ids[_place(np.exp(scaled), self._random.random())])
 
     def _filtered(self, weighed: Floats) -> tuple[Ids, Floats]:
         """The ids that top-k, top-p and min-p leave, with their logits."""
         sampling = self._sampling
-        ids: Ids = np.arange(len(weighed))
+        ids, logits = np.arange(len(weighed)), weighed
         if 0 < sampling.top_k < len(weighed):
             ids = _head(weighed, sampling.top_k)
-        if 0 <= sampling.top_p < 1:
-            ids = _nucleus(weighed, ids, sampling.top_p)
-        logits = weighed[ids]
+            logits = weighed[ids]
+        if sampling.top_p < 1:
+            places = _nucleus(logits, sampling.top_p)
+            ids, logits = ids[places], logits[places]
         if sampling.min_p > 0:
             keep = logits >= logits.max() + math.log(min(sampling.min_p, 1.0))
             ids, logits = ids[keep], logits[keep]
@@ -156,29 +155,47 @@ def top_ids(values: Floats, count: int) -> list[int]:
 
 def _head(values: Floats, count: int) -> Ids:
     """Like `top_ids`, as an array."""
+    ids = np.arange(len(values))
     if count == 0:
-        return np.empty(0, np.int64)
-    ids = np.argpartition(values, len(values) - count)[len(values) - count :]
-    return ids[np.lexsort((ids, -values[ids]))]
+        return ids[:0]
+    if count < len(values):
+        ids = np.sort(np.argpartition(values, len(values) - count)[len(values) - count :])
+    return ids[np.argsort(-values[ids], kind="stable")]
 
 
-def _nucleus(weighed: Floats, ids: Ids, top_p: float) -> Ids:
-    """The fewest likeliest of ``ids`` whose probabilities add up to ``top_p``, at least one."""
-    logits = weighed[ids]
+def _nucleus(logits: Floats, top_p: float) -> Ids:
+    """Places of the fewest likeliest whose probabilities add up to ``top_p``, at least one.
+
+    What is less likely than ``(1 - top_p) / len(logits)`` adds up to less than ``1 - top_p``: it
+    cannot belong to them, and is left out before sorting.
+    """
     top = logits.max()
     if not math.isfinite(top):
-        return ids
-    mass = np.exp(logits - top, dtype=np.float64)
-    wanted = top_p * mass.sum()
-    size = _HEAD
-    while True:
-        size = min(size, len(ids))
-        head = _head(logits, size)
-        reached = mass[head].cumsum()
-        if reached[-1] >= wanted or size == len(ids):
-            kept = int(reached.searchsorted(wanted, side="left")) + 1
-            return ids[head[:kept]]
-        size *= 8
+        return np.arange(len(logits))
+    mass = np.exp(logits - top)
+    total = float(mass.sum(dtype=np.float64))
+    rounding = 0.99
+    likely = np.flatnonzero(mass >= rounding * (1 - max(top_p, 0.0)) * total / len(mass))
+    order = likely[_head(logits[likely], len(likely))]
+    reached = mass[order].cumsum(dtype=np.float64)
+    return order[: int(reached.searchsorted(top_p * total, side="left")) + 1]
+
+
+def _place(mass: Floats, share: float) -> int:
+    """The place at which ``share``, from 0 to below 1, of the whole mass is passed; never one
+    without mass. Sums blocks before it looks into one, which is three times as fast."""
+    starts = np.arange(0, len(mass), _BLOCK)
+    blocks = np.add.reduceat(mass, starts, dtype=np.float64).cumsum()
+    goal = _below(share * blocks[-1], blocks[-1])
+    block = int(blocks.searchsorted(goal, side="right"))
+    start = block * _BLOCK
+    inside = mass[start : start + _BLOCK].cumsum(dtype=np.float64)
+    goal = _below(goal - (blocks[block - 1] if block else 0.0), inside[-1])
+    return start + int(inside.searchsorted(goal, side="right"))
+
+
+def _below(value: float, bound: float) -> float:
+    return min(value, math.nextafter(bound, 0.0))
 
 
 def _must_be_possible(best: np.float32) -> None:
