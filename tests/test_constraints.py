@@ -24,7 +24,7 @@ class Spelled:
     def mask(self) -> npt.NDArray[np.bool_] | None:
         if self.free:
             return None
-        return np.arange(len(LETTERS)) == LETTERS.index(self.text[self.place])
+        return np.isin(np.arange(len(LETTERS)), LETTERS.index(self.text[self.place]))
 
     def accept(self, token: int) -> None:
         self.place += 1

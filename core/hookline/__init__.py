@@ -35,7 +35,7 @@ from hookline.errors import (
 )
 from hookline.exchange import Caller, Exchange, Usage
 from hookline.hookspecs import hookimpl, hookspec
-from hookline.messages import ImagePart, Message, TextPart, ToolCall
+from hookline.messages import ImagePart, Message, TextPart, ToolCall, with_system_text
 from hookline.server import ConstraintSpec, Embedder, Server
 from hookline.stream import Delta, Stage, ToolCallDelta
 
@@ -83,4 +83,5 @@ __all__ = [
     "Vocabulary",
     "hookimpl",
     "hookspec",
+    "with_system_text",
 ]

@@ -1,6 +1,6 @@
 """A conversation: messages, their parts, and the tool calls in them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -111,3 +111,17 @@ class Message(_Lenient):
         data["role"] = "system" if self.role == "developer" else self.role
         data["content"] = self.text
         return data
+
+
+def with_system_text(messages: Sequence[Message], text: str) -> list[Message]:
+    """The conversation with ``text`` at the end of its first system message, or as one before all
+    others where it does not begin with one. The messages that come in stay as they are.
+    """
+    if not messages or messages[0].role not in ("system", "developer"):
+        return [Message(role="system", content=text), *messages]
+    first = messages[0]
+    if isinstance(first.content, list):
+        content: str | list[Part] = [*first.content, TextPart(text=f"\n\n{text}")]
+    else:
+        content = f"{first.text}\n\n{text}" if first.text else text
+    return [first.model_copy(update={"content": content}), *messages[1:]]
