@@ -21,8 +21,9 @@ from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
 from hookline.api.promises import refuse_images, refuse_unkept
-from hookline.api.schema import ChatRequest, validate
+from hookline.api.schema import ChatRequest
 from hookline.api.sse import event_stream
+from hookline.api.validation import validate
 from hookline.api.work import Work
 from hookline.engine import Job
 from hookline.exchange import Exchange

@@ -15,8 +15,9 @@ from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
 from hookline.api.promises import refuse_on_raw_prompts
-from hookline.api.schema import CompletionRequest, validate
+from hookline.api.schema import CompletionRequest
 from hookline.api.sse import event_stream
+from hookline.api.validation import validate
 from hookline.api.work import Work
 from hookline.engine import Engine, Job, Token
 from hookline.errors import ContextLengthExceeded, InvalidRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pydantic_core
 from quart import Response, request
 
-from hookline.api.schema import parse_json
+from hookline.api.validation import parse_json
 from hookline.errors import UnsupportedMedia
 
 

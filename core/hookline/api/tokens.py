@@ -11,7 +11,8 @@ from hookline.api.completions import check_ids
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
 from hookline.api.promises import refuse_images
-from hookline.api.schema import ChatRequest, DetokenizeRequest, TokenizeRequest, validate
+from hookline.api.schema import ChatRequest, DetokenizeRequest, TokenizeRequest
+from hookline.api.validation import validate
 from hookline.kernel import Kernel
 from hookline.prompt import Prompt
 
