@@ -1,0 +1,142 @@
+"""The analyst: a process of its own that analyses schemas, and can be stopped.
+
+Analysing uses libraries that may take very long for a hostile schema, hold the interpreter's lock
+meanwhile, or use up the memory. In a process they can do neither to the server.
+
+Run as ``python -m hookline_structured.analyst``: one JSON request a line in, one answer a line out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from hookline_structured.analysis import Analysis, analyse, complaint_about
+from hookline_structured.refusal import Refused
+
+MEMORY = 2 * 2**30
+"""Bytes of address space that an analyst may use."""
+
+LINE_MAX = 64 * 2**20
+"""Bytes of an answer."""
+
+
+class TooLong(Exception):
+    """The analyst did not answer in time, or died of what it was asked."""
+
+
+class Analysts:
+    """Starts analysts when they are needed and keeps one warm. One event loop only."""
+
+    def __init__(self, seconds: float, most: int = 4) -> None:
+        self._seconds = seconds
+        self._free: list[asyncio.subprocess.Process] = []
+        self._places = asyncio.Semaphore(most)
+
+    async def schema(self, schema: Any) -> Analysis:
+        """A schema's analysis. Raises Refused or TooLong."""
+        answer = await self._ask({"kind": "json_schema", "value": schema})
+        return Analysis(answer["promise"], answer["grammar"])
+
+    async def source(self, source: str) -> None:
+        """Tries a grammar in the compiler's own language. Raises Refused or TooLong."""
+        await self._ask({"kind": "source", "value": source})
+
+    async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        async with self._places:
+            process = self._free.pop() if self._free else await self._start()
+            try:
+                line = await asyncio.wait_for(_exchange(process, request), self._seconds)
+                answer: dict[str, Any] = json.loads(line)
+            except (TimeoutError, ValueError, ConnectionError) as error:
+                raise TooLong from error
+            else:
+                self._free.append(process)
+            finally:
+                if process not in self._free:
+                    await _stop(process)
+        if "refused" in answer:
+            raise Refused(tuple(answer["place"]), answer["refused"])
+        return answer
+
+    async def start(self) -> None:
+        """Makes one analyst ready."""
+        self._free.append(await self._start())
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hookline_structured.analyst"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=LINE_MAX,
+        )
+        if process.stdout is not None:
+            await process.stdout.readline()
+        return process
+
+    async def close(self) -> None:
+        """Stops all analysts."""
+        while self._free:
+            await _stop(self._free.pop())
+
+
+async def _exchange(process: asyncio.subprocess.Process, request: dict[str, Any]) -> bytes:
+    if process.stdin is None or process.stdout is None:
+        raise ConnectionError("the analyst has no pipes")
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    await process.stdin.drain()
+    return await process.stdout.readline()
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    if process.stdin is not None:
+        process.stdin.close()
+    await process.wait()
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if request["kind"] == "json_schema":
+            analysis = analyse(request["value"])
+            return {"promise": analysis.promise, "grammar": analysis.grammar}
+        if (complaint := complaint_about(request["value"])) is not None:
+            return {"refused": complaint, "place": []}
+    except Refused as error:
+        return {"refused": error.reason, "place": list(error.place)}
+    except RecursionError:
+        return {"refused": "it is nested too deeply", "place": []}
+    except MemoryError:
+        return {"refused": "it needs too much memory", "place": []}
+    return {}
+
+
+def serve(requests: TextIO, say: Callable[[str], object]) -> None:
+    """Answers until there are no more requests."""
+    say("ready\n")
+    for line in requests:
+        say(json.dumps(_answer(json.loads(line))) + "\n")
+
+
+def main() -> None:
+    """Limits the memory, then serves."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    def say(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    serve(sys.stdin, say)
+
+
+if __name__ == "__main__":
+    main()

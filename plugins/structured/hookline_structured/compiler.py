@@ -1,0 +1,168 @@
+"""From a spec to a compiled constraint: analysed in a process, compiled in a thread, kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+import llguidance
+
+from hookline import ConstraintSpec, Engine, InvalidRequest
+from hookline_structured.analyst import Analysts, TooLong
+from hookline_structured.canonical import validator
+from hookline_structured.dialect import Schema
+from hookline_structured.grammar import CompileError, LLConstraint, LLGrammar
+from hookline_structured.options import json_source
+from hookline_structured.pattern import NotRegular, translate
+from hookline_structured.refusal import Refused
+from hookline_structured.settings import StructuredSettings
+from hookline_structured.tagged import read_tagged
+from hookline_structured.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A `Grammar`; ``validator`` decides about the finished answer where that is JSON."""
+
+    grammar: LLGrammar
+    validator: jsonschema_rs.Validator | None = None
+
+    def start(self) -> LLConstraint:
+        """A fresh constraint for one answer."""
+        return self.grammar.start()
+
+
+class Compiler:
+    """Compiles constraints for the loaded model and keeps the last ones by their content.
+
+    One event loop only. ``close`` it.
+    """
+
+    def __init__(self, settings: StructuredSettings) -> None:
+        self._settings = settings
+        self._compact = settings.whitespace == "compact"
+        self._analysts = Analysts(settings.compile_seconds)
+        self._masks = ThreadPoolExecutor(2, thread_name_prefix="masks")
+        self._kept: OrderedDict[bytes, asyncio.Task[Compiled]] = OrderedDict()
+        self._tokens: tuple[Engine, asyncio.Task[Tokens]] | None = None
+
+    async def compile(self, spec: ConstraintSpec, engine: Engine) -> Compiled:
+        """Raises InvalidRequest with the place of what cannot be used."""
+        place = str(spec.options.get("place", spec.param or "constraint"))
+        try:
+            return await self._once(_key(spec), self._compile(spec, engine))
+        except Refused as error:
+            raise InvalidRequest(error.message(place), param=spec.param) from None
+        except TooLong:
+            raise InvalidRequest(
+                f"'{place}': it takes more than {self._settings.compile_seconds:g} s or too much "
+                "memory to analyse; simplify it.",
+                param=spec.param,
+            ) from None
+
+    async def _once(self, key: bytes, work: Coroutine[Any, Any, Compiled]) -> Compiled:
+        """Does the same work once, however many ask at the same time, and keeps the result."""
+        task = self._kept.get(key)
+        if task is None:
+            task = self._kept[key] = asyncio.create_task(work)
+            task.add_done_callback(lambda done: self._forget_accidents(key, done))
+        else:
+            work.close()
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._settings.cache_size:
+            self._kept.popitem(last=False)
+        # Whoever asked first may leave; the others still wait.
+        return await asyncio.shield(task)
+
+    def _forget_accidents(self, key: bytes, task: asyncio.Task[Compiled]) -> None:
+        """Keeps refusals, which would come again, but not what went wrong otherwise."""
+        accident = task.cancelled() or not isinstance(task.exception(), Refused | TooLong | None)
+        if accident and self._kept.get(key) is task:
+            del self._kept[key]
+
+    async def _compile(self, spec: ConstraintSpec, engine: Engine) -> Compiled:
+        tokens = await self._tokens_of(engine)
+        if spec.kind == "json_schema":
+            analysis = await self._analysts.schema(spec.value)
+            source = json_source(analysis.grammar, compact=self._compact)
+            return await asyncio.to_thread(self._build, source, tokens, analysis.promise)
+        source = await self._source(spec)
+        await self._analysts.source(source)
+        return await asyncio.to_thread(self._build, source, tokens, None)
+
+    async def _source(self, spec: ConstraintSpec) -> str:
+        if spec.kind == "tagged":
+            return await self._tagged(spec.value)
+        if not isinstance(spec.value, str):
+            raise Refused((), "must be a string")
+        if spec.kind == "grammar":
+            return _lark(spec.value)
+        try:
+            return llguidance.LLMatcher.grammar_from_regex(translate(spec.value))
+        except NotRegular as error:
+            raise Refused((), str(error)) from error
+
+    async def _tagged(self, value: Any) -> str:
+        tagged = read_tagged(value)
+        schemas: dict[int, Schema] = {}
+        for index, tag in enumerate(tagged.tags):
+            if tag.schema is not None:
+                schemas[index] = await self._tag_schema(tag.schema, index)
+        return _lark(tagged.source(schemas, compact=self._compact))
+
+    async def _tag_schema(self, schema: Any, index: int) -> Schema:
+        try:
+            return (await self._analysts.schema(schema)).grammar
+        except Refused as error:
+            raise Refused(("tags", index, "schema", *error.place), error.reason) from error
+
+    def _build(self, source: str, tokens: Tokens, promise: Schema | None) -> Compiled:
+        try:
+            grammar = LLGrammar(source, tokens, self._masks, is_json=promise is not None)
+        except CompileError as error:
+            raise Refused((), str(error)) from error
+        return Compiled(grammar, None if promise is None else validator(promise))
+
+    async def _tokens_of(self, engine: Engine) -> Tokens:
+        """The engine's vocabulary, prepared once."""
+        if self._tokens is None or self._tokens[0] is not engine or _failed(self._tokens[1]):
+            self._forget_other_engine()
+            self._tokens = engine, asyncio.create_task(asyncio.to_thread(Tokens.of, engine))
+        return await asyncio.shield(self._tokens[1])
+
+    def _forget_other_engine(self) -> None:
+        for key in [key for key, task in self._kept.items() if task.done()]:
+            del self._kept[key]
+
+    async def ready(self) -> None:
+        """Warms up."""
+        await self._analysts.start()
+
+    async def close(self) -> None:
+        """Ends processes and threads."""
+        await self._analysts.close()
+        self._masks.shutdown()
+
+
+def _failed(task: asyncio.Task[Tokens]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+def _key(spec: ConstraintSpec) -> bytes:
+    """Same key, same constraint. Keys are in the order of the client, which means something."""
+    try:
+        text = json.dumps([spec.kind, spec.value])
+    except RecursionError:
+        raise Refused((), "it is nested too deeply") from None
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _lark(text: str) -> str:
+    return llguidance.LLMatcher.grammar_from_lark(text)
