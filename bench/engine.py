@@ -27,6 +27,7 @@ from hookline.engines.llamacpp import LlamaCppEngine
 STREAMS = 4
 PROMPT = 32
 PAUSE = 2.0
+"""Seconds in which the engine reads its replies again, so that it does not slow what comes next."""
 
 
 def default_model() -> Path:
@@ -58,27 +59,28 @@ def bare(context: LlamaContext, starts: list[list[int]], tokens: int) -> float:
     return tokens * len(starts) / (time.perf_counter() - began)
 
 
-async def answer(engine: LlamaCppEngine, prompt: list[int], tokens: int) -> tuple[float, float]:
-    """When the first token and the last arrived."""
-    first = 0.0
+async def answer(engine: LlamaCppEngine, prompt: list[int], tokens: int) -> list[float]:
+    """When each token arrived."""
+    times: list[float] = []
     async for piece in engine.submit(Job(prompt, max_tokens=tokens, ignore_end=True)):
-        if piece.tokens and not first:
-            first = time.perf_counter()
-    return first, time.perf_counter()
+        times += [time.perf_counter()] * len(piece.tokens)
+    return times
 
 
 async def through(engine: LlamaCppEngine, starts: list[list[int]], tokens: int) -> float:
-    """The same through the engine, from when the last stream has its first token to when the first
-    one ends."""
-    times = await asyncio.gather(*[answer(engine, prompt, tokens + 1) for prompt in starts])
-    return tokens * len(starts) / (max(end for _, end in times) - min(t for t, _ in times))
+    """The same through the engine, while all streams write: from when the last one has its first
+    token to when the first one ends."""
+    extra = 4 * len(starts)  # written while the others' prompts are read
+    times = await asyncio.gather(*[answer(engine, prompt, tokens + extra) for prompt in starts])
+    begin, end = max(each[0] for each in times), min(each[-1] for each in times)
+    return sum(begin < at <= end for each in times for at in each) / (end - begin)
 
 
 async def first_token(engine: LlamaCppEngine, prompt: list[int]) -> float:
     """Milliseconds from asking to the first token."""
     began = time.perf_counter()
-    first, _ = await answer(engine, prompt, 2)
-    return (first - began) * 1000
+    times = await answer(engine, prompt, 2)
+    return (times[0] - began) * 1000
 
 
 async def second_turn(engine: LlamaCppEngine, length: int) -> dict[str, float]:
@@ -88,7 +90,7 @@ async def second_turn(engine: LlamaCppEngine, length: int) -> dict[str, float]:
     reply: list[int] = []
     async for piece in engine.submit(Job(prompt, max_tokens=40, ignore_end=True)):
         reply += [token.id for token in piece.tokens]
-    await asyncio.sleep(PAUSE)  # in which the engine reads its reply again
+    await asyncio.sleep(PAUSE)
     warm = await first_token(engine, [*prompt, *reply, *more])
     return {"prompt_tokens": length, "first_turn_ms": cold, "second_turn_ms": warm}
 
@@ -109,6 +111,7 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
             starts = prompts(streams, PROMPT, seed)
             loop = await asyncio.to_thread(bare, context, starts, options.tokens)
             ours = await through(engine, starts, options.tokens)
+            await asyncio.sleep(PAUSE)
             if seed:  # the first round warms up
                 rates[f"bare {streams}"].append(loop)
                 rates[f"engine {streams}"].append(ours)
