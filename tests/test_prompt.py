@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -149,6 +150,14 @@ def test_the_oldest_turns_go_first_and_no_more_than_needed(context: int) -> None
         one_more = [messages[0], *messages[prompt.dropped - 1 :]]
         tokens = tokenize(engine, render([m.for_template() for m in one_more]))
         assert len(tokens) >= context
+
+
+def test_a_text_that_can_never_fit_is_not_tokenized() -> None:
+    engine = ScriptedEngine(context=50)
+    engine.tokenize = None  # type: ignore[method-assign,assignment]
+    engine._card = replace(engine.card, longest_token=10)
+    with pytest.raises(ContextLengthExceeded, match="need 1000"):
+        fit(engine, [user("x")], lambda kept: "x" * 10_000)
 
 
 def test_what_must_stay_and_does_not_fit_is_refused_with_both_numbers() -> None:

@@ -197,6 +197,8 @@ class Card:
     ``context`` counts tokens a request, prompt and answer together. ``exact_batches``: whether an
     answer is bit for bit the same alone and beside others. ``chat_template`` is the model's own.
     ``special_tokens`` are the texts that the tokenizer turns into control tokens.
+    ``longest_token`` is the most bytes a token has, 0 where nobody knows: a text of more than
+    ``context`` times as many characters is refused without being tokenized.
     """
 
     id: str
@@ -209,6 +211,7 @@ class Card:
     bos: str = ""
     eos: str = ""
     special_tokens: tuple[str, ...] = ()
+    longest_token: int = 0
     tools: bool = False
     thinking: bool = False
     vision: bool = False

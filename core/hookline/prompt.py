@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import jinja2
 from jinja2.ext import loopcontrols
@@ -98,34 +98,51 @@ def fit(engine: Engine, messages: Sequence[Message], render: Render) -> Prompt:
     plain = [defuse.value(message.for_template()) for message in messages]
     turns = _turns(messages)
 
-    def ids(drop: int) -> list[int]:
+    def attempt(drop: int) -> _Attempt:
         gone = {place for turn in turns[:drop] for place in turn}
         kept = [message for place, message in enumerate(plain) if place not in gone]
-        return tokenize(engine, render(kept))
+        return _tokenized(engine, render(kept))
 
     room = card.context - 1
-    if len(first := ids(0)) <= room:
-        return Prompt(first, 0)
-    if not turns or len(shortest := ids(len(turns))) > room:
-        needed = len(shortest if turns else first)
+    first = attempt(0)
+    if first.needed <= room:
+        return Prompt(first.ids, 0)
+    shortest = attempt(len(turns)) if turns else first
+    if shortest.needed > room:
         raise ContextLengthExceeded(
-            f"This model's context is {card.context} tokens, and the messages that must stay need "
-            f"{needed} and one for the answer. Shorten them.",
+            f"This model's context is {card.context} tokens; the messages that must stay need "
+            f"{shortest.needed} and one for the answer. Shorten them.",
             param="messages",
         )
-    drop, best = _bisect(ids, len(turns), shortest, room)
-    return Prompt(best, sum(len(turn) for turn in turns[:drop]))
+    drop, best = _bisect(attempt, len(turns), shortest, room)
+    return Prompt(best.ids, sum(len(turn) for turn in turns[:drop]))
+
+
+class _Attempt(NamedTuple):
+    """A prompt's ids, none where it is hopelessly long, and how many there are at least."""
+
+    ids: list[int]
+    needed: int
+
+
+def _tokenized(engine: Engine, text: str) -> _Attempt:
+    card = engine.card
+    least = len(text) // card.longest_token if card.longest_token else 0
+    if least > card.context:
+        return _Attempt([], least)
+    ids = tokenize(engine, text)
+    return _Attempt(ids, len(ids))
 
 
 def _bisect(
-    ids: Callable[[int], list[int]], most: int, shortest: list[int], room: int
-) -> tuple[int, list[int]]:
+    attempt: Callable[[int], _Attempt], most: int, shortest: _Attempt, room: int
+) -> tuple[int, _Attempt]:
     """The fewest that must go, between none (too long) and ``most`` (fits), and what is left."""
     low, high, best = 0, most, shortest
     while high - low > 1:
         middle = (low + high) // 2
-        tried = ids(middle)
-        if len(tried) <= room:
+        tried = attempt(middle)
+        if tried.needed <= room:
             high, best = middle, tried
         else:
             low = middle

@@ -270,3 +270,15 @@ async def test_two_servers_in_one_process(on_port: Any) -> None:
         answers = await asyncio.gather(first.chat(), second.chat())
     said = [answer.json()["choices"][0]["message"]["content"] for answer in answers]
     assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_more_answers_than_the_queue_ever_takes_is_no_matter_of_waiting(
+    in_process: Any, stream: bool
+) -> None:
+    settings = {"server": {"max_queue": 1}}
+    async with in_process(engine={"parallel": 2}, settings=settings) as server:
+        answer = await server.chat(n=4, stream=stream)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["param"] == "n"
+        assert (await server.chat(n=3)).status_code == 200

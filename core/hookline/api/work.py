@@ -12,7 +12,7 @@ from hookline.api.choices import Choice
 from hookline.api.request_scope import request_stack
 from hookline.api.usage import account, timings_body
 from hookline.engine import Job
-from hookline.errors import ApiError
+from hookline.errors import ApiError, InvalidRequest
 from hookline.exchange import Exchange
 from hookline.kernel import Kernel
 from hookline.stream import DropSpecial, Pipeline, StopStrings
@@ -56,7 +56,14 @@ class Work:
             raise
 
     async def submit(self, jobs: Sequence[Job], stops: Sequence[str]) -> None:
-        """Queues all jobs of the request, or none. Raises QueueFull or NoModel."""
+        """Queues all jobs of the request, or none. Raises QueueFull, NoModel, or InvalidRequest
+        for more than the queue ever takes."""
+        most = self.kernel.engine.card.parallel + self.kernel.settings.server.max_queue
+        if len(jobs) > most:
+            raise InvalidRequest(
+                f"This asks for {len(jobs)} answers at once, and the server takes {most}.",
+                param="n",
+            )
         try:
             self._submit(jobs, stops)
         except ApiError:

@@ -84,6 +84,7 @@ class LlamaModel:
         self.special = self.end | {i for i, a in enumerate(attributes) if a & _NO_TEXT_ATTRIBUTES}
         written = sorted(self.special | {i for i, a in enumerate(attributes) if a & _USER_DEFINED})
         self.special_texts = tuple(self.raw(i).decode(errors="replace") for i in written)
+        self.longest = max(len(self.raw(i)) for i in range(self.size))
         bos = self.api.llama_vocab_bos(self._vocab)
         self._begin = [bos] if bos >= 0 and self.api.llama_vocab_get_add_bos(self._vocab) else []
         self.bos = self.raw(bos).decode(errors="replace") if bos >= 0 else ""

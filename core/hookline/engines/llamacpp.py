@@ -165,6 +165,7 @@ class LlamaCppGenerator:
             bos=model.bos,
             eos=model.eos,
             special_tokens=model.special_texts,
+            longest_token=model.longest,
             tools="tools" in template,
             thinking="enable_thinking" in template or "<think>" in template,
             details=model.details() | {"kv_bytes": self.context.kv_bytes, "threads": threads},
