@@ -21,16 +21,17 @@ class ConstraintSpec:
     Lark grammar, or ``tagged`` (text that is free until a tag opens a constrained part).
     ``param`` is the request field to name in errors.
 
-    The value of ``tagged`` is a mapping. ``then`` is the constrained part, after which the text
-    ends. ``triggers`` are the texts it can begin with: in the free text before it, the first that
-    appears is already the beginning of ``then``; with ``"anywhere": False`` (default True) only
-    at the very beginning of the text. Text without a trigger is free to its end. Without
-    triggers nothing is free: the text is ``then`` from its first token.
+    The value of ``tagged`` is a mapping. ``triggers`` are texts: the first of them in the free text
+    opens ``then``, which is what follows it, and after which the text ends. With
+    ``"anywhere": False`` (default True) a trigger counts only at the beginning of the text. Text
+    without a trigger is free to its end. Without ``triggers`` nothing is free: the text is ``then``
+    from its first token.
 
     ``then`` is a tree. A string stands for itself, and where it holds the text of a control token
     for that token; a list for its items, one after the other; ``{"schema": …}`` for JSON;
-    ``{"regex": …}`` for text; ``{"any": [tree, …]}`` for one of them; ``{"optional": tree}`` for
-    it or nothing; ``{"repeat": tree, "separator": text}`` for it once or more often.
+    ``{"regex": …}`` for text; ``{"until": text}`` for any text up to and with that one;
+    ``{"any": [tree, …]}`` for one of them; ``{"optional": tree}`` for it or nothing;
+    ``{"repeat": tree}`` for it any number of times.
     """
 
     kind: Literal["json_schema", "regex", "grammar", "tagged"]

@@ -21,7 +21,7 @@ from hookline_structured.dialect import Schema
 from hookline_structured.grammar import CompileError, LLConstraint, LLGrammar
 from hookline_structured.options import json_source
 from hookline_structured.pattern import NotRegular, translate
-from hookline_structured.refusal import Refused
+from hookline_structured.refusal import Place, Refused
 from hookline_structured.settings import StructuredSettings
 from hookline_structured.tagged import read_tagged
 from hookline_structured.tokens import Tokens
@@ -93,13 +93,14 @@ class Compiler:
             analysis = await self._analysts.schema(spec.value)
             source = json_source(analysis.grammar, compact=self._compact)
             return await asyncio.to_thread(self._build, source, tokens, analysis.promise)
-        source = await self._source(spec)
-        await self._analysts.source(source)
+        if spec.kind == "tagged":
+            source = await self._tagged(spec.value, tokens)
+        else:
+            source = self._source(spec)
+            await self._analysts.source(source)
         return await asyncio.to_thread(self._build, source, tokens, None)
 
-    async def _source(self, spec: ConstraintSpec) -> str:
-        if spec.kind == "tagged":
-            return await self._tagged(spec.value)
+    def _source(self, spec: ConstraintSpec) -> str:
         if not isinstance(spec.value, str):
             raise Refused((), "must be a string")
         if spec.kind == "grammar":
@@ -109,19 +110,20 @@ class Compiler:
         except NotRegular as error:
             raise Refused((), str(error)) from error
 
-    async def _tagged(self, value: Any) -> str:
+    async def _tagged(self, value: Any, tokens: Tokens) -> str:
         tagged = read_tagged(value)
-        schemas: dict[int, Schema] = {}
-        for index, tag in enumerate(tagged.tags):
-            if tag.schema is not None:
-                schemas[index] = await self._tag_schema(tag.schema, index)
-        return _lark(tagged.source(schemas, compact=self._compact))
+        found = tagged.schemas()
+        rewritten = await asyncio.gather(*(self._part(schema, at) for at, schema in found))
+        schemas = {at: schema for (at, _), schema in zip(found, rewritten, strict=True)}
+        # The analyst has no vocabulary: for it the control tokens are texts.
+        await self._analysts.source(_lark(tagged.source(schemas, {}, compact=self._compact)))
+        return _lark(tagged.source(schemas, tokens.special, compact=self._compact))
 
-    async def _tag_schema(self, schema: Any, index: int) -> Schema:
+    async def _part(self, schema: Any, place: Place) -> Schema:
         try:
             return (await self._analysts.schema(schema)).grammar
         except Refused as error:
-            raise Refused(("tags", index, "schema", *error.place), error.reason) from error
+            raise Refused((*place, *error.place), error.reason) from error
 
     def _build(self, source: str, tokens: Tokens, promise: Schema | None) -> Compiled:
         try:

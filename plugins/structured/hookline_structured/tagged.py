@@ -1,19 +1,12 @@
-"""Text that is free until a tag opens a constrained part: how models call tools.
+"""Text that is free until something opens a constrained part: how models call tools.
 
-The value of such a constraint is a mapping::
-
-    {"tags": [{"begin": "<tool_call>", "schema": {…}, "end": "</tool_call>"}],
-     "required": false, "repeat": true, "text": true}
-
-``begin`` opens a part, which then follows ``schema``, ``regex`` or, with neither, is empty, up to
-``end``. Tags may share the same ``begin``. ``required``: at least one part comes; ``repeat``: more
-than one may, else the answer ends with the first; ``text``: free text may stand before, between
-and after them.
+The value of such a constraint is described where `hookline.ConstraintSpec` is.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,101 +15,188 @@ from hookline_structured.options import json_options
 from hookline_structured.pattern import NotRegular, translate
 from hookline_structured.refusal import Place, Refused
 
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """One kind of part; ``schema`` or ``regex``, or neither."""
-
-    begin: str
-    end: str
-    schema: Any = None
-    regex: str | None = None
+ANYTHING = "(?s:.*)"
+NODES = "'schema', 'regex', 'until', 'any', 'optional' or 'repeat'"
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
     """A tagged constraint that was read."""
 
-    tags: tuple[Tag, ...]
-    required: bool
-    repeat: bool
-    text: bool
+    then: Any
+    triggers: tuple[str, ...]
+    anywhere: bool
 
-    def source(self, schemas: dict[int, Schema], *, compact: bool) -> str:
-        """A grammar for it; ``schemas`` are the rewritten schemas by the place of their tag."""
-        rules = [f"start: {self._start()}"]
-        begins = list(dict.fromkeys(tag.begin for tag in self.tags))
-        rules.append("part: " + " | ".join(f"part_{i}" for i in range(len(begins))))
-        for index, begin in enumerate(begins):
-            bodies = [f"body_{i}" for i, tag in enumerate(self.tags) if tag.begin == begin]
-            head = json.dumps(begin)
-            if self.text:
-                rules.append(f"head_{index}[lazy]: TEXT {head}")
-                head = f"head_{index}"
-            rules.append(f"part_{index}: {head} ({' | '.join(bodies)})")
-        for index, tag in enumerate(self.tags):
-            body = _body(tag, schemas.get(index), compact=compact)
-            rules.append(f"body_{index}: {body} {json.dumps(tag.end) if tag.end else ''}")
-        if self.text:
-            rules.append(r"TEXT: /(.|\n)*/")
-        return "%llguidance {}\n" + "\n".join(rules) + "\n"
+    def schemas(self) -> list[tuple[Place, Any]]:
+        """Every JSON schema in it with the first of its places."""
+        found: dict[int, tuple[Place, Any]] = {}
+        for place, node in _schemas(self.then, ("then",)):
+            found.setdefault(id(node), (place, node["schema"]))
+        return list(found.values())
 
-    def _start(self) -> str:
-        if self.repeat:
-            parts = "part+" if self.required else "part*"
-            return f"{parts} TEXT" if self.text else parts
-        if self.required:
-            return "part"
-        return "part | TEXT" if self.text else "part?"
+    def source(
+        self, schemas: Mapping[Place, Schema], special: Mapping[str, int], *, compact: bool
+    ) -> str:
+        """A grammar for it.
+
+        ``schemas`` are the rewritten schemas by their place, ``special`` the ids of control tokens
+        by their text.
+        """
+        writer = _Writer(schemas, special, compact)
+        writer.rules["start"] = self._start(writer)
+        lines = [f"{name}: {rule}" for name, rule in writer.rules.items()]
+        if any("TEXT" in line for line in lines):
+            lines.append(f"TEXT: /{ANYTHING}/")
+        return "\n".join(["%llguidance {}", *lines, ""])
+
+    def _start(self, writer: _Writer) -> str:
+        then = writer.write(self.then, ("then",))
+        if not self.triggers:
+            return then
+        heads = [self._head(writer, trigger) for trigger in self.triggers]
+        if self.anywhere:
+            return f"({' | '.join(heads)}) {then} | TEXT"
+        texts = [trigger for trigger in self.triggers if trigger not in writer.special]
+        writer.rules["FREE"] = " & ".join(
+            [f"/{ANYTHING}/", *(f"~/[ \\t\\r\\n]*{_escaped(text)}{ANYTHING}/" for text in texts)]
+        )
+        return f"/[ \\t\\r\\n]*/ ({' | '.join(heads)}) {then} | FREE"
+
+    def _head(self, writer: _Writer, trigger: str) -> str:
+        """A trigger with the free text before it."""
+        if not self.anywhere:
+            return writer.literal(trigger)
+        if trigger in writer.special:
+            return f"TEXT {writer.literal(trigger)}"
+        return writer.rule(f"TEXT {json.dumps(trigger)}", lazy=True)
 
 
-def _body(tag: Tag, schema: Schema | None, *, compact: bool) -> str:
-    if tag.regex is not None:
-        return f"/{_slashes(translate(tag.regex))}/"
-    if schema is None:
-        return '""'
-    if schema is True:
-        schema = {}
-    options = json_options(compact=compact)
-    return "%json " + json.dumps({"x-guidance": options, **dict(schema or {"not": {}})})
+class _Writer:
+    """Writes a tree as rules. A mapping that stands at several places is written once."""
 
+    def __init__(
+        self, schemas: Mapping[Place, Schema], special: Mapping[str, int], compact: bool
+    ) -> None:
+        self.special = special
+        self.rules: dict[str, str] = {}
+        self._schemas = schemas
+        self._compact = compact
+        self._written: dict[int, str] = {}
 
-def _slashes(pattern: str) -> str:
-    return pattern.replace("/", r"\/")
+    def rule(self, body: str, *, lazy: bool = False) -> str:
+        """The name of a new rule."""
+        name = f"rule_{len(self.rules)}"
+        self.rules[f"{name}[lazy]" if lazy else name] = body
+        return name
+
+    def write(self, tree: Any, place: Place) -> str:
+        """A tree as an expression."""
+        if isinstance(tree, str):
+            return self.literal(tree)
+        if isinstance(tree, list):
+            parts = [self.write(item, (*place, index)) for index, item in enumerate(tree)]
+            return f"({' '.join(parts)})" if parts else '""'
+        if id(tree) not in self._written:
+            ((kind, value),) = tree.items()
+            body = self._node(kind, value, (*place, kind))
+            self._written[id(tree)] = self.rule(body, lazy=kind == "until")
+        return self._written[id(tree)]
+
+    def literal(self, text: str) -> str:
+        """A text as strings and control tokens."""
+        found = [(text.find(special), special) for special in self.special if special in text]
+        if not found:
+            return json.dumps(text)
+        at, special = min(found, key=lambda one: (one[0], -len(one[1])))
+        parts = [self.literal(part) for part in (text[:at], text[at + len(special) :]) if part]
+        parts.insert(bool(at), f"<[{self.special[special]}]>")
+        return " ".join(parts)
+
+    def _node(self, kind: str, value: Any, place: Place) -> str:
+        match kind:
+            case "schema":
+                return self._json(self._schemas[place])
+            case "regex":
+                pattern = translate(value).replace("/", r"\/")
+                return f"/{pattern}/"
+            case "until":
+                return f"TEXT {json.dumps(value)}"
+            case "any":
+                return " | ".join(self.write(item, (*place, i)) for i, item in enumerate(value))
+            case "optional":
+                return f"({self.write(value, place)})?"
+        return f"({self.write(value, place)})*"
+
+    def _json(self, schema: Schema) -> str:
+        if isinstance(schema, bool):
+            schema = {} if schema else {"not": {}}
+        options = json_options(compact=self._compact)
+        return "%json " + json.dumps({"x-guidance": options, **schema})
 
 
 def read_tagged(value: Any) -> Tagged:
     """The constraint that a plugin asks for. Raises Refused."""
-    if not isinstance(value, dict) or not isinstance(value.get("tags"), list) or not value["tags"]:
-        raise Refused((), "must be a mapping with a list of 'tags'")
-    tags = tuple(_tag(tag, ("tags", index)) for index, tag in enumerate(value["tags"]))
-    flags = {"required": False, "repeat": True, "text": True}
-    for name in flags.keys() & value.keys():
-        if not isinstance(value[name], bool):
-            raise Refused((name,), "must be a boolean")
-        flags[name] = value[name]
-    if unknown := value.keys() - {"tags", *flags}:
+    if not isinstance(value, dict) or "then" not in value:
+        raise Refused((), "must be a mapping with 'then'")
+    if unknown := value.keys() - {"then", "triggers", "anywhere"}:
         raise Refused((min(unknown),), "is not known")
-    return Tagged(tags, **flags)
+    triggers, anywhere = value.get("triggers", []), value.get("anywhere", True)
+    if not isinstance(triggers, list) or not all(isinstance(t, str) and t for t in triggers):
+        raise Refused(("triggers",), "must be a list of texts")
+    if not isinstance(anywhere, bool):
+        raise Refused(("anywhere",), "must be a boolean")
+    _check(value["then"], ("then",))
+    return Tagged(value["then"], tuple(triggers), anywhere)
 
 
-def _tag(value: Any, place: Place) -> Tag:
-    if not isinstance(value, dict) or unknown_keys(value):
-        raise Refused(place, "must be a mapping of 'begin', 'end', and 'schema' or 'regex'")
-    for key in ("begin", "end", "regex"):
-        if not isinstance(value.get(key, ""), str):
-            raise Refused((*place, key), "must be a string")
-    if not value.get("begin"):
-        raise Refused((*place, "begin"), "must not be empty")
-    if value.get("regex") is not None and "schema" in value:
-        raise Refused(place, "has a schema and a regex; one of them, please")
-    try:
-        translate(value.get("regex") or "")
-    except NotRegular as error:
-        raise Refused((*place, "regex"), str(error)) from error
-    return Tag(value["begin"], value.get("end", ""), value.get("schema"), value.get("regex"))
+def _check(tree: Any, place: Place) -> None:
+    if isinstance(tree, str):
+        return
+    if isinstance(tree, list):
+        for index, item in enumerate(tree):
+            _check(item, (*place, index))
+        return
+    if not isinstance(tree, dict) or len(tree) != 1:
+        raise Refused(place, f"must be a text, a list, or a mapping with one of {NODES}")
+    ((kind, value),) = tree.items()
+    _check_node(kind, value, (*place, kind))
 
 
-def unknown_keys(value: dict[str, Any]) -> set[str]:
-    """Keys that mean nothing in a tag."""
-    return value.keys() - {"begin", "end", "schema", "regex"}
+def _check_node(kind: str, value: Any, place: Place) -> None:
+    if kind in ("regex", "until"):
+        _check_text(kind, value, place)
+    elif kind == "any":
+        if not isinstance(value, list) or not value:
+            raise Refused(place, "must be a list with at least one tree")
+        _check(value, place)
+    elif kind in ("optional", "repeat"):
+        _check(value, place)
+    elif kind != "schema":
+        raise Refused(place, f"is not known; there are {NODES}")
+
+
+def _check_text(kind: str, value: Any, place: Place) -> None:
+    if not isinstance(value, str) or not value:
+        raise Refused(place, "must be a text")
+    if kind == "regex":
+        try:
+            translate(value)
+        except NotRegular as error:
+            raise Refused(place, str(error)) from error
+
+
+def _schemas(tree: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    if isinstance(tree, list):
+        for index, item in enumerate(tree):
+            yield from _schemas(item, (*place, index))
+    elif isinstance(tree, dict):
+        ((kind, value),) = tree.items()
+        if kind == "schema":
+            yield (*place, kind), tree
+        elif kind in ("any", "optional", "repeat"):
+            yield from _schemas(value, (*place, kind))
+
+
+def _escaped(text: str) -> str:
+    """A text as a regular expression."""
+    return "".join(c if c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)

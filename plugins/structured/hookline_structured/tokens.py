@@ -35,6 +35,7 @@ class Tokens:
         self.raw = vocabulary.tokens
         self.overflowing = overflowing(vocabulary.tokens)
         self.end = vocabulary.end
+        self.special = {self.raw[i].decode(errors="replace"): i for i in vocabulary.special}
         self.tokenizer = llguidance.LLTokenizer(
             TokenizerWrapper(_Source(vocabulary, encode)),
             n_vocab=self.size,
