@@ -12,9 +12,9 @@ import pytest
 
 from hookline.config import ModelSettings
 from hookline.engine import Job, Prefill, Sampling, Token
-from hookline.engines import llamacpp
+from hookline.engines import llama_generator
 from hookline.engines.answer import Answer
-from hookline.engines.llamacpp import LlamaCppGenerator
+from hookline.engines.llama_generator import LlamaCppGenerator
 from hookline.engines.sampler import Floats
 from hookline.engines.worker import Run
 
@@ -150,7 +150,7 @@ def player(generator: LlamaCppGenerator, monkeypatch: pytest.MonkeyPatch) -> Pla
     """A player with empty sequences that keeps the logits before every token."""
     player = Player(generator)
     player.forget()
-    monkeypatch.setattr(llamacpp, "Answer", _recording(player.played))
+    monkeypatch.setattr(llama_generator, "Answer", _recording(player.played))
     return player
 
 

@@ -16,7 +16,8 @@ import pytest_asyncio
 
 from hookline.config import ModelSettings
 from hookline.engine import Job, Sampling
-from hookline.engines.llamacpp import LlamaCppEngine, LlamaCppGenerator
+from hookline.engines.llama_generator import LlamaCppGenerator
+from hookline.engines.llamacpp import LlamaCppEngine
 from hookline.engines.sampler import Mask
 from hookline.errors import (
     ContextLengthExceeded,
