@@ -37,7 +37,7 @@ from hookline.exchange import Caller, Exchange, Usage
 from hookline.hookspecs import hookimpl, hookspec
 from hookline.messages import ImagePart, Message, TextPart, ToolCall, with_system_text
 from hookline.server import ConstraintSpec, Embedder, Server
-from hookline.stream import Delta, Stage, ToolCallDelta
+from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ __all__ = [
     "Forbidden",
     "Generation",
     "Grammar",
+    "Held",
     "ImagePart",
     "InvalidApiKey",
     "InvalidRequest",
@@ -83,5 +84,6 @@ __all__ = [
     "Vocabulary",
     "hookimpl",
     "hookspec",
+    "overlap",
     "with_system_text",
 ]

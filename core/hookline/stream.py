@@ -102,6 +102,44 @@ class DropSpecial:
         return ()
 
 
+class Held:
+    """Deltas that a stage keeps back, in order, to let go of their text piece by piece."""
+
+    def __init__(self) -> None:
+        self._deltas: list[Delta] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._deltas)
+
+    @property
+    def text(self) -> str:
+        """All their text."""
+        return "".join(delta.text for delta in self._deltas)
+
+    def add(self, delta: Delta) -> None:
+        """Keeps one more."""
+        self._deltas.append(delta)
+
+    def release(self, length: int) -> list[Delta]:
+        """Takes ``length`` characters from the front."""
+        released: list[Delta] = []
+        # A delta without text is the first part of a character: it stays with what follows.
+        while self._deltas and length and len(self._deltas[0].text) <= length:
+            delta = self._deltas.pop(0)
+            length -= len(delta.text)
+            released.append(delta)
+        if self._deltas and length:
+            first = self._deltas[0]
+            released.append(replace(first, text=first.text[:length]))
+            self._deltas[0] = replace(first, text=first.text[length:], tokens=())
+        return released
+
+    def take(self) -> list[Delta]:
+        """Takes all of them."""
+        taken, self._deltas = self._deltas, []
+        return taken
+
+
 class StopStrings:
     """Ends the answer before the first stop string, also one that crosses token borders.
 
@@ -112,25 +150,26 @@ class StopStrings:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
-        self._held: list[Delta] = []
+        self._held = Held()
 
     def feed(self, delta: Delta) -> Iterable[Delta]:
         """Lets through what can no longer be part of a stop string."""
         if delta.channel != "content" or not self._stops:
             return [*self.finish(), delta] if self._held else [delta]
-        self._held.append(delta)
-        text = "".join(held.text for held in self._held)
+        self._held.add(delta)
+        text = self._held.text
         cut = self._first_stop(text, len(text) - len(delta.text))
         if cut is not None:
-            return [*self._release(cut, drop_rest=True), Delta(finish="stop")]
+            released = self._held.release(cut)
+            self._held.take()
+            return [*released, Delta(finish="stop")]
         if delta.finish is not None:
             return self.finish()
-        return self._release(len(text) - self._longest_tail(text), drop_rest=False)
+        return self._held.release(len(text) - self._longest_tail(text))
 
     def finish(self) -> Iterable[Delta]:
         """The answer ended by itself: what was held back was no stop string."""
-        held, self._held = self._held, []
-        return held
+        return self._held.take()
 
     def _first_stop(self, text: str, old: int) -> int | None:
         """Where the answer ends if ``text`` holds a stop string, else None.
@@ -145,28 +184,12 @@ class StopStrings:
         return min(found)[1] if found else None
 
     def _longest_tail(self, text: str) -> int:
-        return max(_overlap(text, stop) for stop in self._stops)
-
-    def _release(self, length: int, *, drop_rest: bool) -> list[Delta]:
-        """Takes ``length`` characters from the front of what is held."""
-        released: list[Delta] = []
-        # A delta without text is the first part of a character: it stays with what follows.
-        while self._held and length and len(self._held[0].text) <= length:
-            delta = self._held.pop(0)
-            length -= len(delta.text)
-            released.append(delta)
-        if self._held and length:
-            first = self._held[0]
-            released.append(replace(first, text=first.text[:length]))
-            self._held[0] = replace(first, text=first.text[length:], tokens=())
-        if drop_rest:
-            self._held = []
-        return released
+        return max(overlap(text, stop) for stop in self._stops)
 
 
-def _overlap(text: str, stop: str) -> int:
-    """The length of the longest end of ``text`` that begins ``stop`` without being all of it."""
-    for length in range(min(len(text), len(stop) - 1), 0, -1):
-        if text.endswith(stop[:length]):
+def overlap(text: str, mark: str) -> int:
+    """The length of the longest end of ``text`` that begins ``mark`` without being all of it."""
+    for length in range(min(len(text), len(mark) - 1), 0, -1):
+        if text.endswith(mark[:length]):
             return length
     return 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import ClassVar
 
-from hookline import Delta, Usage
+from hookline import Delta, Usage, overlap
 from hookline_thinking.tags import Tags
 
 
@@ -79,7 +79,7 @@ class ThoughtStage:
         self._usage.reasoning_tokens += len(delta.tokens)
         thought, end, answer = delta.text.partition(self._tags.end)
         if not end:
-            thought = thought[: len(thought) - _overlap(thought, self._tags.end)]
+            thought = thought[: len(thought) - overlap(thought, self._tags.end)]
         text = thought.rstrip() if self._said else thought.strip()
         self._said = self._said or bool(text)
         yield from self.reasoning(Delta(text, "reasoning", delta.tokens))
@@ -140,8 +140,3 @@ class HiddenThoughtStage(ThoughtStage):
             self._usage.reasoning_tokens -= sum(len(delta.tokens) for delta in self._fed)
             return self._fed
         return super().finish()
-
-
-def _overlap(text: str, tag: str) -> int:
-    """The length of the longest end of ``text`` that begins ``tag``."""
-    return next(n for n in range(min(len(text), len(tag)), -1, -1) if text.endswith(tag[:n]))
