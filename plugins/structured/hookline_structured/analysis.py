@@ -44,7 +44,9 @@ def _check(schema: Any) -> None:
     """The rules of the schema's own draft, or, where it names none, of any."""
     if not isinstance(schema, dict | bool):
         raise Refused((), "a schema must be an object or a boolean")
-    named = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
+    if isinstance(schema, bool):
+        return
+    named = isinstance(schema.get("$schema"), str)
     drafts = [schema] if named else [schema, _as(schema, "07"), _as(schema, "04")]
     errors = [error for draft in drafts if (error := _meta_error(draft)) is not None]
     if len(errors) == len(drafts):

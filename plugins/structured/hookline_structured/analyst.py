@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -20,6 +21,9 @@ from hookline_structured.refusal import Refused
 
 MEMORY = 2 * 2**30
 """Bytes of address space that an analyst may use."""
+
+STACK = 2**28
+"""Bytes of stack: the set algebra recurses deeply for schemas that refer to themselves."""
 
 LINE_MAX = 64 * 2**20
 """Bytes of an answer."""
@@ -125,7 +129,7 @@ def serve(requests: TextIO, say: Callable[[str], object]) -> None:
 
 
 def main() -> None:
-    """Limits the memory, then serves."""
+    """Limits the memory, then serves in a thread that has the stack."""
     with contextlib.suppress(ImportError):
         import resource
 
@@ -135,7 +139,10 @@ def main() -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    serve(sys.stdin, say)
+    threading.stack_size(STACK)
+    thread = threading.Thread(target=serve, args=(sys.stdin, say))
+    thread.start()
+    thread.join()
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ DRAFT = 20
 
 def satisfiable(document: Document) -> bool:
     """False where it is proved that no value fits."""
-    schema = jsonschema_rs.canonicalize(document.whole(), draft=DRAFT)
+    schema = jsonschema_rs.canonicalize(document.whole(), draft=DRAFT, validate_formats=True)
     return schema.satisfiability() != jsonschema_rs.canonical.Satisfiability.NO
 
 
 def disjoint(left: Schema, right: Schema, definitions: Mapping[str, Schema]) -> bool:
     """True where it is proved that no value fits both."""
     both = {"allOf": [left, right], "$defs": dict(definitions)}
-    schema = jsonschema_rs.canonicalize(both, draft=DRAFT)
+    schema = jsonschema_rs.canonicalize(both, draft=DRAFT, validate_formats=True)
     return schema.satisfiability() == jsonschema_rs.canonical.Satisfiability.NO
 
 
@@ -44,7 +44,9 @@ def validator(schema: Schema) -> jsonschema_rs.Validator:
 
 def equivalent(document: Document) -> Document:
     """The document in canonical form, with properties in the order of their first mention."""
-    schema = jsonschema_rs.canonicalize(document.whole(), draft=DRAFT).to_json_schema()
+    schema = jsonschema_rs.canonicalize(
+        document.whole(), draft=DRAFT, validate_formats=True
+    ).to_json_schema()
     rank = {name: place for place, name in enumerate(dict.fromkeys(_names(document.whole())))}
     return read(_ordered(schema, rank))
 

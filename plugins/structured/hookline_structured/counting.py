@@ -15,6 +15,9 @@ from hookline_structured.refusal import Place, Refused
 MOST = 400
 """Alternatives that one keyword may be written out as."""
 
+MOST_ITEMS = 2000
+"""Items of the arrays that ``uniqueItems`` may be written out as, taken together."""
+
 
 def unique_items(schema: dict[str, Any], place: Place) -> Schema:
     """An array without repetitions from a finite list of values.
@@ -33,9 +36,9 @@ def unique_items(schema: dict[str, Any], place: Place) -> Schema:
         )
     low, high = schema.get("minItems", 0), min(len(values), most)
     sizes = range(low, int(high) + 1)
-    if sum(math.perm(len(values), size) for size in sizes) <= MOST:
+    if sum(size * math.perm(len(values), size) for size in sizes) <= MOST_ITEMS:
         chosen = [p for size in sizes for p in permutations(values, size)]
-    elif sum(math.comb(len(values), size) for size in sizes) <= MOST * 4:
+    elif sum(size * math.comb(len(values), size) for size in sizes) <= MOST_ITEMS:
         chosen = [c for size in sizes for c in combinations(values, size)]
     else:
         raise Refused((*place, "uniqueItems"), "there are too many ways to choose unique items")

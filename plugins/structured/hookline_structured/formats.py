@@ -53,7 +53,7 @@ _TAIL = rf"(?:\?{_QUERY})?(?:#{_QUERY})?"
 _ABSOLUTE = rf"//{_AUTHORITY}(?:/{_PCHAR}*)*"
 _MORE = rf"(?:/{_PCHAR}*)*"
 _ROOTED = rf"/(?:{_PCHAR}+{_MORE})?"
-_URI = rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_ABSOLUTE}|{_ROOTED}|{_PCHAR}+{_MORE}){_TAIL}"
+_URI = rf"[A-Za-z][A-Za-z0-9+.-]{{0,19}}:(?:{_ABSOLUTE}|{_ROOTED}|{_PCHAR}+{_MORE}){_TAIL}"
 _SEGMENT = _PCHAR.replace(";=:@", ";=@")
 _REFERENCE = rf"(?:{_URI}|(?:{_ABSOLUTE}|{_ROOTED}|{_SEGMENT}+{_MORE})?{_TAIL})"
 _EMAIL = rf"[A-Za-z0-9_+-]{{1,30}}(?:\.[A-Za-z0-9_+-]{{1,30}})?@{_HOST}"

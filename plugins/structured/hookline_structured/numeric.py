@@ -26,6 +26,18 @@ def tidy_number(value: int | float, place: Place) -> int | float:
     return value
 
 
+def exclusive(key: str, value: int | float, place: Place) -> int | float:
+    """A bound that is excluded, moved by a millionth of a millionth where it is an integer.
+
+    The compiler takes an excluded integer for included when the other bound is less than one away.
+    """
+    value = tidy_number(value, place)
+    if isinstance(value, float):
+        return value
+    step = max(1, abs(value)) * 1e-12
+    return value + step if key == "exclusiveMinimum" else value - step
+
+
 def _as_double(value: int) -> float:
     try:
         return float(value)

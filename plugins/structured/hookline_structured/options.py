@@ -41,5 +41,5 @@ def json_options(*, compact: bool) -> dict[str, Any]:
 def json_source(schema: Schema, *, compact: bool) -> str:
     """A rewritten schema in the compiler's own language."""
     options = cast("JsonCompileOptions", json_options(compact=compact))
-    text = json.dumps(schema, ensure_ascii=False)
+    text = json.dumps({} if schema is True else schema, ensure_ascii=False)
     return str(llguidance.LLMatcher.grammar_from_json_schema(text, overrides=options))

@@ -12,7 +12,7 @@ from typing import Any
 from hookline_structured.counting import count_properties, unique_items
 from hookline_structured.dialect import Schema
 from hookline_structured.formats import PATTERNS
-from hookline_structured.numeric import has_number, is_exact, tidy_number
+from hookline_structured.numeric import exclusive, has_number, is_exact, tidy_number
 from hookline_structured.pattern import NotRegular, translate
 from hookline_structured.refusal import Place, Refused
 
@@ -81,6 +81,8 @@ class Rewriter:
         here = (*place, key)
         if key in ("$ref", "type", *STRING, *ARRAY, *OBJECT):
             result[key] = value
+        elif key.startswith("exclusive") and schema.get("type") != "integer":
+            result[key] = exclusive(key, value, here)
         elif key in NUMERIC:
             result[key] = tidy_number(value, here)
         elif key == "pattern":
