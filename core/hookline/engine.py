@@ -159,10 +159,9 @@ class Job:
     ``prompt`` are token ids, at least one. ``max_tokens`` None means until the model ends or
     the context is full. ``stop_tokens`` end the answer besides the model's own end tokens and,
     like those, are not part of its text. ``logprobs`` is how many alternatives each token reports
-    (0: only its own), None for no logprobs. ``constrain_after`` is the text after which
-    ``grammar`` begins; None means at once. ``opening`` constrains what the answer begins with, such
-    as a thought: ``grammar`` begins where it is done. ``ignore_end`` goes on past the model's end
-    token (for benchmarks).
+    (0: only its own), None for no logprobs. ``grammar`` is what the answer must match;
+    ``opening``, if any, constrains what comes before it, such as a thought, and ``grammar`` begins
+    where that is done. ``ignore_end`` goes on past the model's end token (for benchmarks).
     ``extras`` carries what only one engine understands.
     """
 
@@ -172,7 +171,6 @@ class Job:
     stop_tokens: frozenset[int] = frozenset()
     logprobs: int | None = None
     grammar: Grammar | None = None
-    constrain_after: str | None = None
     opening: Grammar | None = None
     ignore_end: bool = False
     extras: dict[str, Any] = field(default_factory=dict)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from hookline.engine import Job, Sampling
-from hookline.engines.answer import Answer, Trigger
+from hookline.engines.answer import Answer
 from hookline.engines.sampler import Floats, Mask
 from hookline.errors import InvalidRequest, PluginFailed
 
-WORDS = (b"<end>", b"<call>", b"yes", b"no", b"</thi", b"nk>", b"nk>\n", b"nk>{", b"\xc3", b"\xa9")
-END, CALL, YES, NO, THI, NK, NK_LINE, NK_BRACE, HALF, REST = range(10)
+WORDS = (b"<end>", b"<call>", b"yes", b"no", b"</thi", b"nk>", b"\xc3", b"\xa9")
+END, CALL, YES, NO, THI, NK, HALF, REST = range(8)
 
 
 class Only:
@@ -136,40 +136,21 @@ def test_a_refusal_by_a_constraint_stays_what_it_is() -> None:
         answer(grammar=Refusing({YES}, 1)).take(likes(YES))
 
 
-def test_a_constraint_begins_after_its_trigger() -> None:
-    rule = Only({NO}, 1)
-    one = answer(grammar=rule, constrain_after="</think>")
-    for token in (YES, THI, NK):
-        assert one.take(likes(token)).id == token
-    assert rule.accepted == []
+def test_a_constraint_begins_after_the_opening() -> None:
+    opening, rule = Only({THI, NK}, 2), Only({NO}, 1)
+    one = answer(opening=opening, grammar=rule)
+    for token in (THI, NK):
+        assert one.take(likes(YES, token)).id == token
+        assert one.finish is None
     assert one.take(likes(YES, NO)).id == NO
-    assert rule.accepted == [NO]
+    assert (opening.accepted, rule.accepted) == ([THI, NK], [NO])
     assert one.finish == "stop"
 
 
-def test_white_space_may_follow_the_trigger_in_its_token() -> None:
-    one = answer(grammar=Only({NO}, 1), constrain_after="</think>")
-    one.take(likes(THI))
-    assert one.take(likes(NK_LINE)).id == NK_LINE
-    assert one.take(likes(YES)).id == NO
-
-
-def test_a_token_that_says_more_than_the_trigger_is_not_taken() -> None:
-    one = answer(grammar=Only({NO}, 1), constrain_after="</think>")
-    one.take(likes(THI))
-    assert one.take(likes(NK_BRACE, NK)).id == NK
-    assert one.take(likes(YES)).id == NO
-
-
-def test_a_trigger_without_a_grammar_changes_nothing() -> None:
-    one = answer(constrain_after="</think>")
-    one.take(likes(THI))
-    assert one.take(likes(NK_BRACE)).id == NK_BRACE
-
-
-def test_a_trigger_is_found_across_many_tokens() -> None:
-    trigger = Trigger("</think>")
-    assert [trigger.feed(bytes([byte])) for byte in b"x</</think>"] == [False] * 10 + [True]
+def test_after_an_opening_alone_the_answer_is_free() -> None:
+    one = answer(opening=Only({THI}, 1))
+    assert [one.take(likes(token, THI)).id for token in (YES, YES, NO)] == [THI, YES, NO]
+    assert one.finish is None
 
 
 def test_logprobs_are_of_the_raw_distribution() -> None:

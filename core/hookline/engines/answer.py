@@ -6,40 +6,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import numpy as np
-
-from hookline.engine import Constraint, FinishReason, Job, Token, TopLogprob
+from hookline.constraints import constraint_of
+from hookline.engine import FinishReason, Job, Token, TopLogprob
 from hookline.engines.detokenizer import Detokenizer
-from hookline.engines.sampler import Floats, Mask, Sampler, log_softmax, top_ids
+from hookline.engines.sampler import Floats, Sampler, log_softmax, top_ids
 from hookline.errors import ApiError, PluginFailed
 
 log = logging.getLogger(__name__)
-
-
-class Trigger:
-    """Watches for the text after which a constraint begins, also across token borders.
-
-    The constraint begins with the token after the one that completes the text. A token that
-    would complete it and go on with more than white space is not taken, since what it goes on
-    with could be neither constrained nor taken back.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text.encode()
-        self._tail = b""
-
-    def overshoots(self, raw: bytes) -> bool:
-        """Whether this token completes the text and says more than it."""
-        _, found, rest = (self._tail + raw).partition(self._text)
-        return bool(found and rest.strip())
-
-    def feed(self, raw: bytes) -> bool:
-        """Takes a token; True when it completes the text."""
-        seen = self._tail + raw
-        if self._text in seen:
-            return True
-        self._tail = seen[max(0, len(seen) - len(self._text) + 1) :]
-        return False
 
 
 class Answer:
@@ -67,14 +40,9 @@ class Answer:
         self._room = room if job.max_tokens is None else min(room, job.max_tokens)
         self._sampler = Sampler(job.sampling, job.prompt, vocabulary)
         self._detokenizer = Detokenizer()
-        self._trigger: Trigger | None = None
-        self._constraint: Constraint | None = None
+        self._constraint = constraint_of(job)
         self.tokens: list[int] = []
         self.finish: FinishReason | None = None
-        if job.grammar is not None and job.constrain_after:
-            self._trigger = Trigger(job.constrain_after)
-        else:
-            self._constrain()
 
     def take(self, logits: Floats) -> Token:
         """Chooses the next token and settles whether the answer ends with it. Raises ApiError when
@@ -95,27 +63,10 @@ class Answer:
     def _choose(self, logits: Floats) -> int:
         mask = None if self._constraint is None else self._constraint.mask()
         token = self._sampler.pick(logits, mask)
-        if self._trigger is not None:
-            token = self._without_overshoot(token, logits)
         self._sampler.accept(token)
         if self._constraint is not None:
             self._constraint.accept(token)
-        elif self._trigger is not None and self._trigger.feed(self._raw(token)):
-            self._trigger = None
-            self._constrain()
         return token
-
-    def _without_overshoot(self, token: int, logits: Floats) -> int:
-        mask: Mask | None = None
-        while self._trigger is not None and self._trigger.overshoots(self._raw(token)):
-            mask = np.ones(len(logits), np.bool_) if mask is None else mask
-            mask[token] = False
-            token = self._sampler.pick(logits, mask)
-        return token
-
-    def _constrain(self) -> None:
-        if self._job.grammar is not None:
-            self._constraint = self._job.grammar.start()
 
     def _settle(self, ends: bool) -> None:
         if ends or (self._constraint is not None and self._constraint.is_done):
