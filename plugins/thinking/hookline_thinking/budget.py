@@ -81,22 +81,26 @@ class _Thinking:
         self._left = thought.budget
         self._before = b""
         self._characters = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._forced: list[int] | None = None
+        self._closing: list[int] = []
         self.is_done = False
 
+    @property
+    def forced(self) -> int | None:
+        return self._closing[0] if self._closing else None
+
     def mask(self) -> Mask:
-        if self._forced is None:
+        if self.forced is None:
             return self._thought.end.mask(self._before)
         mask = np.zeros_like(self._thought.end.within)
-        mask[self._forced[0]] = True
+        mask[self.forced] = True
         return mask
 
     def accept(self, token: int) -> None:
-        if self._forced is None:
-            self._think(self._thought.end.raw(token))
+        if self._closing:
+            del self._closing[0]
+            self.is_done = not self._closing
         else:
-            del self._forced[0]
-            self.is_done = not self._forced
+            self._think(self._thought.end.raw(token))
 
     def _think(self, raw: bytes) -> None:
         end = self._thought.end.text
@@ -107,4 +111,4 @@ class _Thinking:
         if end in seen:
             self.is_done = True
         elif self._left <= 0 and not self._characters.getstate()[0]:  # no character is cut in half
-            self._forced = list(self._thought.closing)
+            self._closing = list(self._thought.closing)
