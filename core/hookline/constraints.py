@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hookline.engine import Constraint, Grammar, Job
+from hookline.engine import Constraint, Forcing, Grammar, Job
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,11 @@ def constraint_of(job: Job) -> Constraint | None:
     return None if job.grammar is None else job.grammar.start()
 
 
+def forced_token(constraint: Constraint | None) -> int | None:
+    """The one token that can come next, where the constraint can tell."""
+    return constraint.forced if isinstance(constraint, Forcing) else None
+
+
 class _Sequel:
     """An opening, and then what the rest must match, if anything."""
 
@@ -31,6 +36,10 @@ class _Sequel:
         self._opening: Constraint | None = opening
         self._rest = rest
         self._constraint: Constraint | None = opening
+
+    @property
+    def forced(self) -> int | None:
+        return forced_token(self._constraint)
 
     def mask(self) -> Mask | None:
         return None if self._constraint is None else self._constraint.mask()

@@ -144,6 +144,19 @@ class Constraint(Protocol):
         ...
 
 
+@runtime_checkable
+class Forcing(Protocol):
+    """A `Constraint` that can often tell the next token without a mask."""
+
+    @property
+    def forced(self) -> int | None:
+        """The one token that can come next, where that is cheap to know; else None.
+
+        The engine then need not ask the model, only let it read the token.
+        """
+        ...
+
+
 class Grammar(Protocol):
     """A compiled constraint, shared by any number of jobs."""
 

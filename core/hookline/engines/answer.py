@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from hookline.constraints import constraint_of
+from hookline.constraints import constraint_of, forced_token
 from hookline.engine import FinishReason, Job, Token, TopLogprob
 from hookline.engines.detokenizer import Detokenizer
 from hookline.engines.sampler import Floats, Sampler, log_softmax, top_ids
@@ -44,9 +44,16 @@ class Answer:
         self.tokens: list[int] = []
         self.finish: FinishReason | None = None
 
-    def take(self, logits: Floats) -> Token:
+    @property
+    def needs_logits(self) -> bool:
+        """Whether the model must be asked for the next token: not where it is forced, unless its
+        probability is wanted."""
+        return self._job.logprobs is not None or forced_token(self._constraint) is None
+
+    def take(self, logits: Floats | None) -> Token:
         """Chooses the next token and settles whether the answer ends with it. Raises ApiError when
-        this job cannot go on."""
+        this job cannot go on. ``logits`` may be None where they are not needed; the token is the
+        same."""
         try:
             token = self._choose(logits)
         except ApiError:
@@ -60,9 +67,15 @@ class Answer:
         self._settle(ends)
         return said
 
-    def _choose(self, logits: Floats) -> int:
-        mask = None if self._constraint is None else self._constraint.mask()
-        token = self._sampler.pick(logits, mask)
+    def _choose(self, logits: Floats | None) -> int:
+        forced = forced_token(self._constraint)
+        if forced is not None:
+            token = self._sampler.pass_over(forced)
+        elif logits is not None:
+            mask = None if self._constraint is None else self._constraint.mask()
+            token = self._sampler.pick(logits, mask)
+        else:
+            raise RuntimeError("no logits, and no token is forced")
         self._sampler.accept(token)
         if self._constraint is not None:
             self._constraint.accept(token)
@@ -74,13 +87,13 @@ class Answer:
         elif len(self.tokens) >= self._room:
             self.finish = "length"
 
-    def _say(self, token: int, logits: Floats, *, hidden: bool) -> Token:
+    def _say(self, token: int, logits: Floats | None, *, hidden: bool) -> Token:
         raw = self._raw(token)
         special = hidden or token in self._special
         text = ""
         if not hidden:
             text = self._detokenizer.control(raw) if special else self._detokenizer.feed(raw)
-        if self._job.logprobs is None:
+        if self._job.logprobs is None or logits is None:
             return Token(token, text, raw, special)
         logprobs = log_softmax(logits)
         top = tuple(

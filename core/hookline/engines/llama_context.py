@@ -38,11 +38,16 @@ class Aborted(Exception):
 
 
 class Place(NamedTuple):
-    """Where a decoded token goes: the sequence, and the position in it."""
+    """Where a decoded token goes: the sequence, and the position in it.
+
+    Without ``wants_logits`` the model only reads the token, which saves its last matrix products;
+    what it remembers of it is the same to the bit.
+    """
 
     sequence: int
     position: int
     token: int
+    wants_logits: bool = True
 
 
 class LlamaContext:
@@ -126,13 +131,13 @@ class LlamaContext:
         return self._logits(1)[0] if want_logits else None
 
     def decode(self, places: Sequence[Place]) -> Logits:
-        """One token for each of several sequences; logits of shape ``(places, vocabulary)``, a
-        view that the next pass overwrites."""
+        """One token for each of several sequences; logits of shape ``(wanted, vocabulary)`` for
+        the places that want them, a view that the next pass overwrites."""
         self._batch.fill_decode(places)
         status = self._decode()
         if status:
             raise RuntimeError(f"llama_decode returned {status} for {len(places)} sequences")
-        return self._logits(len(places))
+        return self._logits(sum(place.wants_logits for place in places))
 
     def _decode(self) -> int:
         return int(self._api.llama_decode(self._handle, self._batch.struct))
@@ -146,6 +151,8 @@ class LlamaContext:
             self._api.llama_set_abort_callback(self._handle, self._no_abort, None)
 
     def _logits(self, rows: int) -> Logits:
+        if not rows:
+            return np.empty((0, self._vocabulary), np.float32)
         pointer = self._api.llama_get_logits(self._handle)
         address = ctypes.addressof(pointer.contents)
         if self._view is None or self._view[0] != address or len(self._view[1]) < rows:
@@ -227,7 +234,7 @@ class _Batch:
             self._tokens[row] = place.token
             self._positions[row] = place.position
             self._sequences[row] = place.sequence
-            self._outputs[row] = 1
+            self._outputs[row] = place.wants_logits
         self.struct.n_tokens = len(places)
 
 

@@ -268,14 +268,14 @@ class LlamaCppGenerator:
             self._write_together(tasks[start : start + size])
 
     def _write_together(self, tasks: list[_Task]) -> None:
-        logits = self.context.decode(
-            [Place(_slot(task).id, _slot(task).length, task.answer.tokens[-1]) for task in tasks]
-        )
-        for task, row in zip(tasks, logits, strict=True):
+        asking = [task for task in tasks if task.answer.needs_logits]
+        logits = self.context.decode([_next_place(task, task in asking) for task in tasks])
+        rows = dict(zip(map(id, asking), logits, strict=True))
+        for task in tasks:
             _slot(task).length += 1
-            self._take(task, row)
+            self._take(task, rows.get(id(task)))
 
-    def _take(self, task: _Task, logits: Logits) -> None:
+    def _take(self, task: _Task, logits: Logits | None) -> None:
         try:
             token = task.answer.take(logits)
         except ApiError as error:
@@ -329,6 +329,11 @@ class LlamaCppGenerator:
         if self._model is not None:
             self._model.close()
             self._model = None
+
+
+def _next_place(task: _Task, wants_logits: bool) -> Place:
+    slot = _slot(task)
+    return Place(slot.id, slot.length, task.answer.tokens[-1], wants_logits)
 
 
 def _slot(task: _Task) -> Slot:

@@ -53,6 +53,12 @@ class Sampler:
             return self._greedy(logits, mask)
         return self._draw(self._weighed(logits, mask))
 
+    def pass_over(self, token: int) -> int:
+        """Takes the only possible token unseen: later draws are as if it had been picked."""
+        if self._sampling.temperature > 0:
+            self._random.random()
+        return token
+
     def accept(self, token: int) -> None:
         """Counts a token that was generated, for the penalties."""
         self._counts.add(token)
