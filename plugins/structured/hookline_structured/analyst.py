@@ -16,7 +16,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from hookline_structured import formatron_engine
 from hookline_structured.analysis import Analysis, analyse, complaint_about
+from hookline_structured.dialect import Schema
 from hookline_structured.refusal import Refused
 
 MEMORY = 2 * 2**30
@@ -49,6 +51,12 @@ class Analysts:
     async def source(self, source: str) -> None:
         """Tries a grammar in the compiler's own language. Raises Refused or TooLong."""
         await self._ask({"kind": "source", "value": source})
+
+    async def formatron(self, schema: Schema, tokens: list[bytes]) -> str:
+        """formatron's grammar for a schema, tried on a vocabulary. Raises Refused or TooLong."""
+        vocabulary = [raw.hex() for raw in tokens]
+        asked = {"kind": "formatron", "value": schema, "vocabulary": vocabulary}
+        return str((await self._ask(asked))["source"])
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         async with self._places:
@@ -107,6 +115,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
+        if request["kind"] == "formatron":
+            return _try_formatron(request)
         if request["kind"] == "json_schema":
             analysis = analyse(request["value"])
             return {"promise": analysis.promise, "grammar": analysis.grammar}
@@ -119,6 +129,16 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         return {"refused": "it needs too much memory", "place": []}
     return {}
+
+
+def _try_formatron(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        source = formatron_engine.source(request["value"])
+        tokens = [bytes.fromhex(raw) for raw in request["vocabulary"]]
+        formatron_engine.compile_grammar(source, tokens)
+    except ValueError as error:
+        return {"refused": f"formatron: {error}"[:300], "place": []}
+    return {"source": source}
 
 
 def serve(requests: TextIO, say: Callable[[str], object]) -> None:

