@@ -34,12 +34,14 @@ from hookline import Constraint, Grammar, Job, Sampling
 from hookline.config import ModelSettings
 from hookline.engines.llamacpp import LlamaCppEngine
 from hookline_structured.analyst import Analysts, TooLong
+from hookline_structured.canonical import property_names
 from hookline_structured.grammar import LLGrammar
 from hookline_structured.options import json_source
 from hookline_structured.refusal import Refused
 from hookline_structured.tokens import Tokens
 
 Row = dict[str, Any]
+Matchers = Iterator[llguidance.LLMatcher]
 WALK_MAX = 400
 
 
@@ -60,57 +62,64 @@ def read(path: Path) -> list[Row]:
 # What is accepted
 
 
-def says(matcher: llguidance.LLMatcher, tokens: Tokens, text: str) -> bool:
-    """Goes on with a text, if the grammar allows it."""
-    ids = tokens.tokenizer.tokenize_str(text)
-    return bool(matcher.try_consume_tokens(ids) == len(ids))
+def accepts(tokens: Tokens, schema: Any, source: str, value: Any) -> bool:
+    """Whether a grammar allows a value: as it stands, or in another order of its properties."""
+    mentioned = {name: i for i, name in reversed(list(enumerate(property_names(schema))))}
+    orders: list[dict[str, int]] = [{}, mentioned]
+    return any(Speller(tokens, first).accepts(source, value) for first in orders)
 
 
-def after(
-    matcher: llguidance.LLMatcher, tokens: Tokens, value: Any
-) -> Iterator[llguidance.LLMatcher]:
-    """Matchers after a value, one for each order of properties that the grammar allows."""
-    if isinstance(value, list):
-        yield from _after_items(matcher, tokens, value, "[")
-    elif isinstance(value, dict):
-        yield from _after_members(matcher, tokens, value, "{")
-    else:
-        copy = matcher.deep_copy()
-        if says(copy, tokens, json.dumps(value, ensure_ascii=False)):
+class Speller:
+    """Spells a value in the orders of its properties that a grammar allows, within a budget.
+
+    ``first`` ranks the names: which to try before which.
+    """
+
+    def __init__(self, tokens: Tokens, first: dict[str, int]) -> None:
+        self._tokens = tokens
+        self._steps = 3000
+        self._first = first
+
+    def accepts(self, source: str, value: Any) -> bool:
+        """Whether a grammar allows a value in some order of its properties."""
+        start = llguidance.LLMatcher(self._tokens.tokenizer, source, log_level=0)
+        return any(done.is_accepting() for done in self.after(start, value))
+
+    def after(self, matcher: llguidance.LLMatcher, value: Any) -> Matchers:
+        """Matchers after a value, one for each way to spell it."""
+        if isinstance(value, list):
+            yield from self._items(matcher, value, "[")
+        elif isinstance(value, dict):
+            yield from self._members(matcher, value, "{")
+        else:
+            yield from self._said(matcher, json.dumps(value, ensure_ascii=False))
+
+    def _said(self, matcher: llguidance.LLMatcher, text: str) -> Matchers:
+        """The matcher after a text, if the grammar allows that."""
+        self._steps -= 1
+        copy, ids = matcher.deep_copy(), self._tokens.tokenizer.tokenize_str(text)
+        if self._steps > 0 and copy.try_consume_tokens(ids) == len(ids):
             yield copy
 
+    def _items(self, matcher: llguidance.LLMatcher, left: list[Any], before: str) -> Matchers:
+        if not left:
+            yield from self._said(matcher, "[]" if before == "[" else "]")
+            return
+        for copy in self._said(matcher, before):
+            for done in self.after(copy, left[0]):
+                yield from self._items(done, left[1:], ",")
 
-def _after_items(
-    matcher: llguidance.LLMatcher, tokens: Tokens, left: list[Any], before: str
-) -> Iterator[llguidance.LLMatcher]:
-    copy = matcher.deep_copy()
-    if not left:
-        if says(copy, tokens, "[]" if before == "[" else "]"):
-            yield copy
-    elif says(copy, tokens, before):
-        for done in after(copy, tokens, left[0]):
-            yield from _after_items(done, tokens, left[1:], ",")
-
-
-def _after_members(
-    matcher: llguidance.LLMatcher, tokens: Tokens, left: dict[str, Any], before: str
-) -> Iterator[llguidance.LLMatcher]:
-    if not left:
-        copy = matcher.deep_copy()
-        if says(copy, tokens, "{}" if before == "{" else "}"):
-            yield copy
-    for name, value in left.items():
-        copy = matcher.deep_copy()
-        if says(copy, tokens, f"{before}{json.dumps(name, ensure_ascii=False)}:"):
+    def _members(
+        self, matcher: llguidance.LLMatcher, left: dict[str, Any], before: str
+    ) -> Matchers:
+        if not left:
+            yield from self._said(matcher, "{}" if before == "{" else "}")
+        for name in sorted(left, key=lambda name: self._first.get(name, len(self._first))):
+            value = left[name]
             rest = {other: item for other, item in left.items() if other != name}
-            for done in after(copy, tokens, value):
-                yield from _after_members(done, tokens, rest, ",")
-
-
-def accepts(source: str, tokens: Tokens, value: Any) -> bool:
-    """Whether a grammar allows a value in some order of its properties."""
-    start = llguidance.LLMatcher(tokens.tokenizer, source, log_level=0)
-    return any(done.is_accepting() for done in after(start, tokens, value))
+            for copy in self._said(matcher, f"{before}{json.dumps(name, ensure_ascii=False)}:"):
+                for done in self.after(copy, value):
+                    yield from self._members(done, rest, ",")
 
 
 # Where walks end
@@ -170,7 +179,8 @@ async def schemas(rows: list[Row], walks: int, seed: int) -> None:
     for row in rows:
         began = time.perf_counter()
         try:
-            source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
+            rewritten = (await analysts.schema(row["schema"])).grammar
+            source = json_source(rewritten, compact=True)
             grammar = LLGrammar(source, tokens, is_json=True)
         except (Refused, TooLong) as error:
             print("refused", row["id"], error)
@@ -178,7 +188,7 @@ async def schemas(rows: list[Row], walks: int, seed: int) -> None:
         seconds.append(time.perf_counter() - began)
         counts["compiled"] += 1
         for test in row["tests"]:
-            accepted = accepts(source, tokens, test["data"])
+            accepted = accepts(tokens, rewritten, source, test["data"])
             counts["valid" if test["valid"] else "invalid", accepted] += 1
             if accepted != test["valid"]:
                 print("over" if test["valid"] else "UNDER", row["id"])

@@ -47,21 +47,23 @@ def equivalent(document: Document) -> Document:
     schema = jsonschema_rs.canonicalize(
         document.whole(), draft=DRAFT, validate_formats=True
     ).to_json_schema()
-    rank = {name: place for place, name in enumerate(dict.fromkeys(_names(document.whole())))}
+    rank = {
+        name: place for place, name in enumerate(dict.fromkeys(property_names(document.whole())))
+    }
     return read(_ordered(schema, rank))
 
 
-def _names(schema: Any) -> Iterator[str]:
+def property_names(schema: Any) -> Iterator[str]:
     """Property names in the order in which the document mentions them."""
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key == "properties" and isinstance(value, dict):
                 yield from value
             if key not in ("enum", "const"):
-                yield from _names(value)
+                yield from property_names(value)
     elif isinstance(schema, list):
         for value in schema:
-            yield from _names(value)
+            yield from property_names(value)
 
 
 def _ordered(schema: Any, rank: Mapping[str, int]) -> Any:
