@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-from hookline import hookimpl
-from hookline_tools import ToolFormat
 
 GET = '<tool_call>\n{"name": "get", "arguments": {"city":"Rome"}}\n</tool_call>'
 ADD = '<tool_call>\n{"name": "add", "arguments": {"a":2}}\n</tool_call>'
@@ -247,17 +246,17 @@ async def test_a_model_without_a_place_for_tools(caller: Any) -> None:
 # Formats
 
 
-async def test_another_plugin_adds_a_format(caller: Any) -> None:
-    class Mine:
-        @hookimpl
-        def tool_formats(self) -> list[ToolFormat]:
-            return [ToolFormat("mine", ("tools:",), "CALL ", "CALL ", "(", ")")]
-
-    async with caller(plugins={"mine": Mine()}) as model:
-        answer = await model.ask('CALL get({"city":"Rome"})')
+async def test_another_plugin_adds_the_format_of_the_page(caller: Any) -> None:
+    page = Path(__file__).parents[2] / "docs" / "tools.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(compile(code, "tools.md", "exec"), scope)  # noqa: S102
+    plugins = {"shouting": scope["Shouting"]()}
+    async with caller("{{ tools }}CALL ", plugins=plugins) as model:
+        answer = await model.ask('CALL get({"city":"Rome"}) CALL add({"a":2})')
         about = (await model.server.client.get("/v1/models/scripted")).json()["hookline"]
-    assert answer.made == [("get", {"city": "Rome"})]
-    assert (about["tools"], about["tool_format"]) == (True, "mine")
+    assert answer.made == [("get", {"city": "Rome"}), ("add", {"a": 2})]
+    assert (about["tools"], about["tool_format"]) == (True, "shouted")
 
 
 @pytest.mark.parametrize(
