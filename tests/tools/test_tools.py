@@ -275,6 +275,7 @@ async def test_a_format_can_be_set(caller: Any) -> None:
     assert len(answer.calls[0]["id"]) == 9
     async with caller(format="mistrall") as model:
         states = (await model.server.client.get("/health")).json()["plugins"]
+        assert "'tools', which could not start" in (await model.refusal())["message"]
     (tools,) = [state for state in states if state["name"] == "tools"]
     assert "there is no 'mistrall'" in tools["reason"]
 

@@ -20,7 +20,7 @@ from hookline.api.bodies import ChatCompletion
 from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
-from hookline.api.promises import refuse_images, refuse_unkept
+from hookline.api.promises import refuse_broken, refuse_images, refuse_unkept
 from hookline.api.schema import ChatRequest
 from hookline.api.sse import event_stream
 from hookline.api.validation import validate
@@ -60,6 +60,7 @@ def blueprint(kernel: Kernel) -> Blueprint:
 async def prepare(work: Work, chat: ChatRequest) -> None:
     """From the body to jobs in the queue; every refusal happens in here."""
     kernel, exchange = work.kernel, work.exchange
+    refuse_broken(kernel.plugins.found.values(), exchange)
     await kernel.plugins.admit(exchange)
     await kernel.plugins.transform(exchange)
     refuse_images(exchange)

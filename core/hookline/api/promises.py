@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hookline.errors import InvalidRequest
 from hookline.exchange import Exchange
+from hookline.plugins import Plugin
 
 PROMISES: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "response_format": ("structured", ({"type": "text"},)),
@@ -27,6 +28,17 @@ def refuse_unkept(undeclared: Mapping[str, Any]) -> None:
             f"'{name}' needs the plugin '{plugin}', which is not active on this server.",
             param=name,
         )
+
+
+def refuse_broken(plugins: Iterable[Plugin], exchange: Exchange) -> None:
+    """Raises InvalidRequest when the request asks for a plugin that failed while it started: its
+    fields were declared by then."""
+    for plugin in plugins:
+        if plugin.state == "failed" and exchange.asks_for(plugin.request_fields):
+            raise InvalidRequest(
+                f"This request asks for the plugin '{plugin.name}', which could not start; "
+                "GET /health says why."
+            )
 
 
 def refuse_on_raw_prompts(undeclared: Mapping[str, Any]) -> None:
