@@ -16,6 +16,8 @@ from hookline_structured.options import json_source
 from hookline_structured.refusal import Place, Refused
 from hookline_structured.rewrite import Inexpressible, Rewriter
 
+NO_VALUE = "no value can fit this schema"
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -27,17 +29,27 @@ class Analysis:
 
 def analyse(schema: Any) -> Analysis:
     """Raises Refused."""
+    analysis, document = express(schema)
+    confirm(document)
+    return analysis
+
+
+def express(schema: Any) -> tuple[Analysis, Document]:
+    """The schema in forms that can be used, and as a document. Raises Refused."""
     _check(schema)
     document = read(schema)
     promise = document.whole()
     _check_promise(promise)
-    if not canonical.satisfiable(document):
-        raise Refused((), "no value can fit this schema")
     try:
-        grammar = _grammar(document)
+        return Analysis(promise, _grammar(document)), document
     except Inexpressible as reason:
-        grammar = _other_form(document, reason)
-    return Analysis(promise, grammar)
+        return Analysis(promise, _other_form(document, reason)), document
+
+
+def confirm(document: Document) -> None:
+    """Raises Refused where it is proved that no value fits. May take very long."""
+    if not canonical.satisfiable(document):
+        raise Refused((), NO_VALUE)
 
 
 def _check(schema: Any) -> None:
@@ -78,6 +90,7 @@ def _check_promise(promise: Schema) -> None:
 
 def _other_form(document: Document, reason: Inexpressible) -> Schema:
     """The canonical form, where it can be expressed; else the reason why the schema cannot."""
+    confirm(document)
     try:
         return _grammar(canonical.equivalent(document))
     except (Refused, jsonschema_rs.canonical.CanonicalizationError) as error:
@@ -101,7 +114,7 @@ def _grammar(document: Document) -> Schema:
         )
     )
     if rewritten.root is False:
-        raise Refused((), "no finite value can fit this schema")
+        raise Refused((), NO_VALUE)
     _try(rewritten)
     return rewritten.whole()
 
@@ -115,7 +128,7 @@ def _try(document: Document) -> None:
 def complaint(schema: Schema) -> str | None:
     """What the compiler says against a rewritten schema; None when it takes it."""
     if isinstance(schema, bool):
-        return None if schema else "no value can fit this schema"
+        return None if schema else NO_VALUE
     return complaint_about(json_source(schema, compact=True))
 
 

@@ -3,7 +3,8 @@
 Analysing uses libraries that may take very long for a hostile schema, hold the interpreter's lock
 meanwhile, or use up the memory. In a process they can do neither to the server.
 
-Run as ``python -m hookline_structured.analyst``: one JSON request a line in, one answer a line out.
+Run as ``python -m hookline_structured.analyst``: one JSON request a line in, a line for each
+answer out; the last is final.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import contextlib
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from hookline_structured import formatron_engine
-from hookline_structured.analysis import Analysis, analyse, complaint_about
+from hookline_structured.analysis import Analysis, complaint_about, confirm, express
 from hookline_structured.dialect import Schema
 from hookline_structured.refusal import Refused
 
@@ -61,16 +62,17 @@ class Analysts:
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         async with self._places:
             process = self._free.pop() if self._free else await self._start()
+            answers: list[dict[str, Any]] = []
             try:
-                line = await asyncio.wait_for(_exchange(process, request), self._seconds)
-                answer: dict[str, Any] = json.loads(line)
-            except (TimeoutError, ValueError, ConnectionError) as error:
-                raise TooLong from error
-            else:
+                await asyncio.wait_for(_exchange(process, request, answers), self._seconds)
                 self._free.append(process)
+            except (TimeoutError, ValueError, ConnectionError) as error:
+                if not answers:
+                    raise TooLong from error
             finally:
                 if process not in self._free:
                     await _stop(process)
+            answer = answers[-1]
         if "refused" in answer:
             raise Refused(tuple(answer["place"]), answer["refused"])
         return answer
@@ -97,12 +99,16 @@ class Analysts:
             await _stop(self._free.pop())
 
 
-async def _exchange(process: asyncio.subprocess.Process, request: dict[str, Any]) -> bytes:
+async def _exchange(
+    process: asyncio.subprocess.Process, request: dict[str, Any], answers: list[dict[str, Any]]
+) -> None:
+    """Asks, and collects answers until one is final."""
     if process.stdin is None or process.stdout is None:
         raise ConnectionError("the analyst has no pipes")
     process.stdin.write(json.dumps(request).encode() + b"\n")
     await process.stdin.drain()
-    return await process.stdout.readline()
+    while not answers or answers[-1].get("unconfirmed"):
+        answers.append(json.loads(await process.stdout.readline()))
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
@@ -113,22 +119,31 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     try:
-        if request["kind"] == "formatron":
-            return _try_formatron(request)
         if request["kind"] == "json_schema":
-            analysis = analyse(request["value"])
-            return {"promise": analysis.promise, "grammar": analysis.grammar}
-        if (complaint := complaint_about(request["value"])) is not None:
-            return {"refused": complaint, "place": []}
+            yield from _analysed(request["value"])
+        elif request["kind"] == "formatron":
+            yield _try_formatron(request)
+        elif (complaint := complaint_about(request["value"])) is not None:
+            yield {"refused": complaint, "place": []}
+        else:
+            yield {}
     except Refused as error:
-        return {"refused": error.reason, "place": list(error.place)}
+        yield {"refused": error.reason, "place": list(error.place)}
     except RecursionError:
-        return {"refused": "it is nested too deeply", "place": []}
+        yield {"refused": "it is nested too deeply", "place": []}
     except MemoryError:
-        return {"refused": "it needs too much memory", "place": []}
-    return {}
+        yield {"refused": "it needs too much memory", "place": []}
+
+
+def _analysed(schema: Any) -> Iterator[dict[str, Any]]:
+    """The forms of a schema first: whether a value can fit it at all may take too long to prove."""
+    analysis, document = express(schema)
+    forms = {"promise": analysis.promise, "grammar": analysis.grammar}
+    yield {**forms, "unconfirmed": True}
+    confirm(document)
+    yield forms
 
 
 def _try_formatron(request: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +160,8 @@ def serve(requests: TextIO, say: Callable[[str], object]) -> None:
     """Answers until there are no more requests."""
     say("ready\n")
     for line in requests:
-        say(json.dumps(_answer(json.loads(line))) + "\n")
+        for answer in _answers(json.loads(line)):
+            say(json.dumps(answer) + "\n")
 
 
 def main() -> None:

@@ -66,7 +66,9 @@ def source(schema: dict[str, Any]) -> str:
     builder = formatter.FormatterBuilder()
     document = schemas.create_schema({**schema, **_IDENTITY})
     builder.append_str(f"{builder.json(document)}")
-    grammar: str = builder.build(_vocabulary([bytes([byte]) for byte in range(256)]), lambda _: "").grammar_str
+    grammar: str = builder.build(
+        _vocabulary([bytes([byte]) for byte in range(256)]), lambda _: ""
+    ).grammar_str
     return grammar.replace(_SPACE, "").replace(_ESCAPES, "")
 
 
