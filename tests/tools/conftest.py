@@ -144,7 +144,7 @@ def caller(in_process: Any, tmp_path: Path) -> Start:
     ) -> AsyncIterator[Caller]:
         settings: dict[str, Any] = {
             "plugins": ["thinking", "structured", "tools"],
-            "plugin": {"tools": table},
+            "plugin": {"tools": table, "structured": {"compile_seconds": 10}},
         }
         if template is not None:
             (tmp_path / "chat.jinja").write_text(template)
