@@ -1,12 +1,11 @@
-"""Constraints made of constraints, on a vocabulary of single letters."""
+"""One constraint after another, on a vocabulary of single letters."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
-from hookline import Constraint, Either, Grammar, Job
+from hookline import Constraint, Grammar, Job
 from hookline.constraints import constraint_of
 
 LETTERS = "abcdefgh"
@@ -80,25 +79,3 @@ def test_after_an_opening_alone_everything_may_come_and_nothing_ends_it() -> Non
     made = constraint(opening=Spelled("a"))
     assert spell(made, "ahb") == ["a", LETTERS, LETTERS]
     assert not made.is_done
-
-
-def test_either_allows_what_one_of_them_allows_until_they_part() -> None:
-    made = constraint(grammar=Either(Spelled("abc"), Spelled("abde"), Spelled("h")))
-    assert spell(made, "ab") == ["ah", "b"]
-    assert spell(made, "d") == ["cd"]
-    assert not made.is_done
-    assert spell(made, "e") == ["e"]
-    assert made.is_done
-
-
-def test_either_is_not_done_while_one_goes_on() -> None:
-    made = constraint(grammar=Either(Spelled("a", free=True), Spelled("ab")))
-    assert spell(made, "a") == [LETTERS]
-    assert not made.is_done
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_either_with_something_free_is_free(first: bool) -> None:
-    pair = (Spelled("ab", free=True), Spelled("cd"))
-    made = constraint(grammar=Either(*(pair if first else pair[::-1])))
-    assert spell(made, "cg") == [LETTERS, LETTERS]

@@ -3,7 +3,6 @@
 Everything a plugin may import is here.
 """
 
-from hookline.constraints import Either
 from hookline.engine import (
     Card,
     Constraint,
@@ -50,7 +49,6 @@ __all__ = [
     "ConstraintSpec",
     "ContextLengthExceeded",
     "Delta",
-    "Either",
     "Embedder",
     "Engine",
     "EngineStats",

@@ -1,8 +1,7 @@
-"""Constraints made of constraints: one after another, and one or another."""
+"""What an engine obeys while it answers: one constraint after another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hookline.engine import Constraint, Forcing, Grammar, Job
@@ -54,44 +53,3 @@ class _Sequel:
     @property
     def is_done(self) -> bool:
         return self._opening is None and self._constraint is not None and self._constraint.is_done
-
-
-class Either:
-    """A grammar that allows whatever one of several allows.
-
-    The alternatives run side by side until a token tells them apart.
-    """
-
-    def __init__(self, *grammars: Grammar) -> None:
-        self._grammars = grammars
-
-    def start(self) -> Constraint:
-        """All alternatives, for one job."""
-        return _Race([grammar.start() for grammar in self._grammars])
-
-
-class _Race:
-    """Alternatives side by side; a token that one of them does not allow puts it out."""
-
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
-        self._constraints = list(constraints)
-        self._masks: list[Mask | None] = []
-
-    def mask(self) -> Mask | None:
-        self._masks = [constraint.mask() for constraint in self._constraints]
-        union: Mask | None = None
-        for mask in self._masks:
-            if mask is None:
-                return None
-            union = mask if union is None else union | mask
-        return union
-
-    def accept(self, token: int) -> None:
-        pairs = zip(self._constraints, self._masks, strict=True)
-        self._constraints = [one for one, mask in pairs if mask is None or mask[token]]
-        for constraint in self._constraints:
-            constraint.accept(token)
-
-    @property
-    def is_done(self) -> bool:
-        return all(constraint.is_done for constraint in self._constraints)
