@@ -156,8 +156,9 @@ def player(generator: LlamaCppGenerator, monkeypatch: pytest.MonkeyPatch) -> Pla
 
 def _recording(played: dict[int, Played]) -> Callable[..., Answer]:
     class Recorded(Answer):
-        def take(self, logits: Floats) -> Token:
-            played[id(self._job)].logits.append(logits.copy())
+        def take(self, logits: Floats | None) -> Token:
+            if logits is not None:
+                played[id(self._job)].logits.append(logits.copy())
             return super().take(logits)
 
     return Recorded
