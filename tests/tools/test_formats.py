@@ -343,6 +343,8 @@ def test_a_format_begins_with_its_trigger() -> None:
         ({"type": "object", "anyOf": [{}]}, "'anyOf'"),
         ({"type": "object", "required": ["x"]}, "'x'"),
         ({"type": "object", "properties": {"a>b": {}}}, "a>b"),
+        ({"type": "object", "properties": ["a"]}, "'properties'"),
+        ({"type": "object", "properties": {"a": {}}, "required": [["a"]]}, "is required"),
     ],
 )
 def test_parameters_as_tags_need_plain_properties(schema: Any, reason: str) -> None:

@@ -150,6 +150,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"tools": [a_tool("a"), a_tool("b", {"properties": {"x": {"type": "colour"}}})]},
         "tools[1].function.parameters",
     ),
+    ({"tools": [a_tool("a", {"properties": ["x"]})]}, "tools[0].function.parameters"),
+    ({"tools": [a_tool("a", {"required": "x"})]}, "tools[0].function.parameters"),
     ({"response_format": {"type": "json_object"}}, "tools"),
 ]
 

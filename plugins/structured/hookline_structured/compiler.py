@@ -103,11 +103,10 @@ class Compiler:
             source = json_source(analysis.grammar, compact=self._compact)
             return await asyncio.to_thread(self._build, source, tokens, analysis.promise)
         if spec.kind == "tagged":
-            source = await self._tagged(spec.value, tokens)
-        else:
-            source = self._source(spec)
-            await self._analysts.source(source)
-        return await asyncio.to_thread(self._build, source, tokens, None)
+            return await self._tagged(spec.value, tokens)
+        source = self._source(spec)
+        await self._analysts.source(source)
+        return await asyncio.to_thread(self._build, source, tokens)
 
     def _suits_formatron(self, analysis: Analysis) -> bool:
         suits = self._compact and formatron_engine.within(analysis.promise)
@@ -131,13 +130,15 @@ class Compiler:
         except NotRegular as error:
             raise Refused((), str(error)) from error
 
-    async def _tagged(self, value: Any, tokens: Tokens) -> str:
+    async def _tagged(self, value: Any, tokens: Tokens) -> Compiled:
         tagged = read_tagged(value)
         # One after the other: starting more analysts takes longer than what they would save.
         schemas = {at: await self._part(schema, at) for at, schema in tagged.schemas()}
         # The analyst has no vocabulary: for it the control tokens are texts.
         await self._analysts.source(_lark(tagged.source(schemas, {}, compact=self._compact)))
-        return _lark(tagged.source(schemas, tokens.special, compact=self._compact))
+        source = _lark(tagged.source(schemas, tokens.special, compact=self._compact))
+        is_json = not tagged.triggers  # free text has quotes and digits of its own
+        return await asyncio.to_thread(self._build, source, tokens, is_json=is_json)
 
     async def _part(self, schema: Any, place: Place) -> Schema:
         try:
@@ -145,9 +146,17 @@ class Compiler:
         except Refused as error:
             raise Refused((*place, *error.place), error.reason) from error
 
-    def _build(self, source: str, tokens: Tokens, promise: Schema | None) -> Compiled:
+    def _build(
+        self,
+        source: str,
+        tokens: Tokens,
+        promise: Schema | None = None,
+        *,
+        is_json: bool = False,
+    ) -> Compiled:
+        is_json = is_json or promise is not None
         try:
-            grammar = LLGrammar(source, tokens, self._masks, is_json=promise is not None)
+            grammar = LLGrammar(source, tokens, self._masks, is_json=is_json)
         except CompileError as error:
             raise Refused((), str(error)) from error
         return Compiled(grammar, None if promise is None else validator(promise))

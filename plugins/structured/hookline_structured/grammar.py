@@ -33,8 +33,8 @@ class CompileError(ValueError):
 class LLGrammar:
     """A grammar over one vocabulary, shared by any number of answers.
 
-    ``is_json``: whether the whole answer is one JSON document. Where masks take long, they are
-    computed in ``executor`` while the engine's thread is in the forward pass.
+    ``is_json``: whether the whole answer is JSON, or JSON in texts that stand fixed. Where masks
+    take long, they are computed in ``executor`` while the engine's thread is in the forward pass.
     """
 
     def __init__(

@@ -12,6 +12,9 @@ from hookline_tools.settings import AllowedToolsChoice, NamedTool, Tool, ToolsFi
 
 NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "additionalProperties": False}
 
+_PLAIN = {"type", "properties", "required", "title", "description", "default", "examples"}
+_PLAIN |= {"$schema", "$id", "$defs", "definitions", "additionalProperties"}
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -86,7 +89,26 @@ def _schema(tool: Tool, index: int) -> Mapping[str, Any]:
     if schema.get("type", "object") != "object":
         place = f"tools[{index}].function.parameters"
         raise InvalidRequest(f"'{place}': must be a schema of type 'object'.", param=place)
-    return {"type": "object", **schema}
+    whole: Mapping[str, Any] = closed({"type": "object", **schema})
+    return whole
+
+
+def closed(schema: Any) -> Any:
+    """A schema without properties that it does not name, in it and in the objects below.
+
+    What matches it matches the original. A function knows nothing of other arguments, and a weak
+    model never stops adding them. Objects that are put together from several schemas stay open, as
+    do those that name nothing or say what else may come.
+    """
+    if not isinstance(schema, Mapping) or schema.keys() - _PLAIN:
+        return schema
+    named, required = schema.get("properties"), schema.get("required", [])
+    if not isinstance(named, Mapping) or not isinstance(required, list):
+        return schema
+    whole = {**schema, "properties": {name: closed(value) for name, value in named.items()}}
+    if not named or any(name not in list(named) for name in required):
+        return whole
+    return {"additionalProperties": False, **whole}
 
 
 def _wrong_choice(reason: str) -> InvalidRequest:

@@ -28,11 +28,13 @@ class TaggedArguments:
         if unknown := schema.keys() - _ROOT:
             raise ValueError(f"'{min(unknown)}' cannot be used beside properties in this format")
         definitions = {key: schema[key] for key in _DEFINITIONS if key in schema}
-        required = set(schema.get("required", ()))
-        if missing := required - schema.get("properties", {}).keys():
-            raise ValueError(f"'{min(missing)}' is required and is no property")
+        properties, required = schema.get("properties", {}), schema.get("required", [])
+        if not isinstance(properties, Mapping) or not isinstance(required, list):
+            raise ValueError("'properties' must be an object and 'required' a list")
+        if missing := [name for name in required if name not in list(properties)]:
+            raise ValueError(f"{missing[0]!r} is required and is no property")
         parts = []
-        for name, value in schema.get("properties", {}).items():
+        for name, value in properties.items():
             part = [f"<parameter={_checked(name)}>\n", *_value(value, definitions)]
             parts.append(part if name in required else {"optional": part})
         return parts
@@ -72,6 +74,8 @@ def _value(schema: Any, definitions: Mapping[str, Any]) -> list[Any]:
 def _is_text(schema: Any) -> bool:
     """Whether a value is text that is free or one of a few."""
     if not isinstance(schema, Mapping) or schema.keys() - {"type", "enum", "const"} - _ANNOTATIONS:
+        return False
+    if not isinstance(schema.get("enum", []), list):
         return False
     values = _values(schema)
     if any(not isinstance(value, str) or not value or END in value for value in values):
