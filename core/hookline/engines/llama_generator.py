@@ -262,7 +262,11 @@ class LlamaCppGenerator:
         return logits
 
     def _write(self) -> None:
-        tasks = [task for task in self._writing if not task.run.cancelled]
+        # llama.cpp computes rows together only where their sequences are numbered in a row.
+        tasks = sorted(
+            (task for task in self._writing if not task.run.cancelled),
+            key=lambda task: _slot(task).id,
+        )
         size = 1 if self._one_by_one else max(1, len(tasks))
         for start in range(0, len(tasks), size):
             self._write_together(tasks[start : start + size])
