@@ -249,6 +249,44 @@ def test_an_essential_plugin_that_fails_stops_the_start(install: Install) -> Non
         loaded("strict")
 
 
+def test_an_essential_plugin_that_is_not_in_use_stops_the_start(install: Install) -> None:
+    install("weather", FINE)
+    with pytest.raises(ConfigError, match=r"'essential'.*'wether'.*'weather'"):
+        loaded("weather", essential=["wether"])
+    with pytest.raises(ConfigError, match=r"'essential'.*'weather'"):
+        loaded(essential=["weather"])
+
+
+def test_a_star_stands_for_the_built_in_plugins_that_are_not_named(install: Install) -> None:
+    install("weather", FINE)
+    install("one-builtin", FINE, distribution="hookline")
+    found = loaded("weather", "*")
+    active = [name for name, plugin in found.items() if plugin.state == "active"]
+    assert active[0] == "weather"
+    assert "one-builtin" in active
+    named = loaded("one-builtin", "weather", "*")
+    assert list(named)[:2] == ["one-builtin", "weather"]
+
+
+def test_a_request_field_needs_a_default() -> None:
+    class Needy(BaseModel):
+        weather: bool
+
+    class Plugin:
+        request_fields = Needy
+
+    found = load_plugins(Settings(plugins=[]), extra={"it": Plugin()}).found
+    assert "'weather' has no default" in reason(found["it"])
+
+
+def test_a_plugin_without_hooks_is_asked_about_them(caplog: pytest.LogCaptureFixture) -> None:
+    class Unmarked:
+        async def transform(self, exchange: Any) -> None: ...
+
+    load_plugins(Settings(plugins=[]), extra={"it": Unmarked()})
+    assert "it has no hooks" in caplog.text
+
+
 def test_a_plugin_may_be_given_as_a_class() -> None:
     class Authenticates:
         @hookimpl

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-from quart import Quart, Response, request
+from quart import Blueprint, Quart, Response, request
 
 from hookline.api import access, chat, completions, errors, models, openapi, tokens
 from hookline.api.linger import Linger
 from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
+from hookline.errors import PluginError
 from hookline.kernel import Kernel
+from hookline.plugins import Plugin
 from hookline.server import Clock
 
 
@@ -44,11 +46,35 @@ def app_of(kernel: Kernel) -> Quart:
     access.install(app, kernel.settings, kernel.authenticate)
     for part in (chat, completions, models, tokens, openapi):
         app.register_blueprint(part.blueprint(kernel))
-    for _, blueprint in kernel.plugins.routes(kernel):
-        app.register_blueprint(blueprint)
+    for plugin, blueprint in kernel.plugins.routes(kernel):
+        _add_routes(app, kernel, plugin, blueprint)
     app.after_request(_counter(kernel))
     app.asgi_app = RequestScope(Linger(app.asgi_app))  # type: ignore[method-assign]
     return app
+
+
+def _add_routes(app: Quart, kernel: Kernel, plugin: Plugin, blueprint: Blueprint) -> None:
+    """A plugin's routes; whatever is wrong with them puts that plugin out of service."""
+    taken = _routes(app)
+    try:
+        app.register_blueprint(blueprint)
+        if clash := taken & _routes(app, blueprint.name):
+            raise PluginError(f"{' '.join(min(clash))} is there already")
+    except Exception as error:
+        reason = f"its routes cannot be used: {error}"
+        if plugin.essential:
+            raise PluginError(f"The essential plugin '{plugin.name}': {reason}") from error
+        kernel.plugins.fail(plugin, reason)
+
+
+def _routes(app: Quart, blueprint: str = "") -> set[tuple[str, str]]:
+    """Methods and paths, of all routes or of one blueprint's."""
+    return {
+        (method, rule.rule)
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint.startswith(f"{blueprint}." if blueprint else "")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
 
 
 def _running(kernel: Kernel) -> Callable[[], AsyncGenerator[None, None]]:

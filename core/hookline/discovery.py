@@ -31,6 +31,9 @@ Spec = Callable[..., Any]
 GROUP = "hookline.plugins"
 """The entry point group that announces plugins."""
 
+BUILT_IN = "*"
+"""In ``plugins``, stands for every built-in plugin that is not named."""
+
 PROVIDERS = {"constraint": "create_constraint", "embedder": "create_embedder"}
 """What a plugin may ask for in ``requires``, and the hook that provides it."""
 
@@ -88,6 +91,7 @@ def load_plugins(
     specs = _specs(plugins)
     for plugin in plugins:
         _check(plugin, specs)
+    _check_essential_names(settings, plugins)
     _check_fields(plugins, reserved)
     _check_requirements(plugins)
     _check_essential(plugins)
@@ -114,7 +118,9 @@ def request_model(base: type[Request], fields: Sequence[type[BaseModel]]) -> typ
 
 def _wanted(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
     own = [name for name, source in sources.items() if source.distribution == "hookline"]
-    names = own if settings.plugins is None else settings.plugins
+    listed = [BUILT_IN] if settings.plugins is None else settings.plugins
+    unlisted = [name for name in own if name not in listed]
+    names = [n for name in listed for n in (unlisted if name == BUILT_IN else [name])]
     for name in [*names, *settings.plugin]:
         if name not in sources:
             raise ConfigError(_unknown(name, sources))
@@ -210,6 +216,8 @@ def _check(plugin: Plugin, specs: Mapping[str, Spec]) -> None:
     if plugin.state != "active":
         return
     plugin.request_fields = getattr(plugin.instance, "request_fields", None)
+    if needed := _without_default(plugin.request_fields):
+        _fail(plugin, f"its request field '{needed}' has no default, which every field needs")
     marked = {
         name: method
         for name, method in _marked(type(plugin.instance), "hookline_impl").items()
@@ -219,6 +227,8 @@ def _check(plugin: Plugin, specs: Mapping[str, Spec]) -> None:
     if first := next(filter(None, problems), None):
         _fail(plugin, first)
     plugin.hooks = tuple(marked)
+    if not marked:
+        log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
 
 
 def _problem(name: str, method: Callable[..., Any], specs: Mapping[str, Spec]) -> str | None:
@@ -237,6 +247,11 @@ def _problem(name: str, method: Callable[..., Any], specs: Mapping[str, Spec]) -
     if unknown:
         return f"'{name}' takes '{unknown[0]}', but the hook offers only {', '.join(_args(spec))}"
     return None
+
+
+def _without_default(fields: type[BaseModel] | None) -> str | None:
+    named = fields.model_fields if fields else {}
+    return next((name for name, info in named.items() if info.is_required()), None)
 
 
 def _args(spec: Callable[..., Any]) -> list[str]:
@@ -270,6 +285,15 @@ def _check_requirements(plugins: Sequence[Plugin]) -> None:
                     _fail(plugin, f"needs a plugin that provides '{need}', and none does")
         if not failed:
             return
+
+
+def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> None:
+    names = [plugin.name for plugin in plugins]
+    for name in settings.essential:
+        if name not in names:
+            close = get_close_matches(name, names, 1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise ConfigError(f"'essential' names '{name}', which is no plugin in use.{hint}")
 
 
 def _check_essential(plugins: Iterable[Plugin]) -> None:

@@ -235,7 +235,7 @@ class Kernel:
         for name in names:
             if name not in self._reported and len(self._reported) < 100:
                 self._reported.add(name)
-                log.warning("the request field %.40r is not known and is ignored", name)
+                log.warning("the request field %.40r is not known here and is ignored", name)
 
     def stats(self) -> EngineStats:
         """How busy the engine is; zeros without one."""

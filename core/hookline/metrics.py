@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from hookline.engine import EngineStats, Timings
@@ -24,6 +31,8 @@ class Metrics:
 
     def __init__(self, stats: Callable[[], EngineStats]) -> None:
         self.registry = CollectorRegistry()
+        # else a gauge beside each counter says when it was made
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.requests = self._counter("requests", "Requests answered.", "route", "status")
         self.in_flight = Gauge(
             "hookline_requests_in_flight", "Generation requests at work.", registry=self.registry

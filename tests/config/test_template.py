@@ -37,10 +37,11 @@ def loaded(text: str, tmp_path: Path) -> Settings:
 def test_the_file_as_it_is_sets_little(tmp_path: Path) -> None:
     text = commented_config({"search": Search})
     settings = loaded(text, tmp_path)
-    assert settings.quota.daily_prompts == 100
+    assert settings.quota.daily_prompts == 0
+    assert "\n#daily_prompts = 100\n" in text
     default = Settings().model_dump()
     changed = {name for name, value in settings.model_dump().items() if value != default[name]}
-    assert changed == {"quota", "plugin"}
+    assert changed == {"plugin"}
     assert settings.plugin == {"search": {}}
 
 

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from hookline.app import app_of
 from hookline.cli import loaded_settings
 from hookline.cli.output import SILENT, json_option, log_as_warnings, print_json
 from hookline.config import LoadedSettings
@@ -78,6 +79,7 @@ async def _findings(ctx: click.Context) -> AsyncIterator[Finding]:
         yield _configuration(loaded)
         part = "plugins"
         kernel = Kernel(loaded.settings)
+        app_of(kernel)  # for the plugins' routes
         part = "start"
         async with kernel.running():
             for finding in _plugins(kernel):

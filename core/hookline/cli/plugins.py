@@ -35,7 +35,7 @@ def list_plugins(settings: Settings, as_json: bool) -> None:
     elif found:
         rows = [(p.name, p.state, p.version, p.reason) for p in found.values()]
         print_table(("plugin", "state", "version", "reason"), rows)
-    else:
+    elif not refusal:
         note("No plugin is installed.")
     if refusal:
         raise refusal

@@ -20,6 +20,7 @@ from hypercorn.config import Config
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.text import Text
 
 from hookline.app import app_of
 from hookline.auth import key_required
@@ -150,11 +151,15 @@ def _on_signals(kernel: Kernel, stop: asyncio.Event) -> None:
 async def _drain(kernel: Kernel, stop: asyncio.Event) -> None:
     """Lets running requests finish; those that take too long end as ``cancelled``."""
     grace = kernel.settings.server.grace_seconds
-    log.info("stopping: %d requests may finish within %g s", kernel.in_flight, grace)
+    if kernel.in_flight:
+        log.info(
+            "stopping: what runs (%d) may finish within %g s; a second signal ends at once",
+            *(kernel.in_flight, grace),
+        )
     try:
         await asyncio.wait_for(kernel.drain(), grace)
     except TimeoutError:
-        log.warning("stopping: %d requests did not finish and are cut off", kernel.in_flight)
+        log.warning("stopping: what did not finish (%d) is cut off", kernel.in_flight)
         await kernel.stop_engine()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(kernel.drain(), UNLOAD_SECONDS)
@@ -189,7 +194,12 @@ def _show_ready(kernel: Kernel, url: str, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    console.print(f"  plugins  {_plugins(kernel)}", highlight=False, soft_wrap=True)
+    active = ", ".join(plugin.name for plugin in kernel.plugins.active() if not plugin.core)
+    console.print(Text(f"  plugins  {active or 'none'}"), soft_wrap=True)
+    for plugin in kernel.plugins.found.values():
+        if plugin.state == "failed":
+            line = Text(f"           {plugin.name} is off: {plugin.reason}", style="red")
+            console.print(line, soft_wrap=True)
     key = ' -H "Authorization: Bearer $HOOKLINE_KEY"' if key_required(kernel.settings) else ""
     console.print(
         f"  try      curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' "
@@ -198,16 +208,6 @@ def _show_ready(kernel: Kernel, url: str, console: Console) -> None:
         markup=False,
         soft_wrap=True,
     )
-
-
-def _plugins(kernel: Kernel) -> str:
-    shown = []
-    for plugin in kernel.plugins.found.values():
-        if plugin.state == "active" and not plugin.core:
-            shown.append(f"[green]{plugin.name}[/]")
-        elif plugin.state == "failed":
-            shown.append(f"[red]{plugin.name}: {plugin.reason}[/]")
-    return ", ".join(shown) or "none"
 
 
 def address(listener: socket.socket) -> str:

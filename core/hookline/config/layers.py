@@ -66,7 +66,8 @@ def file_layer(file: Path) -> Layer:
     folder = file.absolute().parent
     lines = toml_lines(text)
     places = {key: Origin("file", f"{file}:{line}", folder) for key, line in lines.items()}
-    single = {key: places.get(key) or _above(places, key) for key, _ in leaves(values)}
+    set_here = [key for key, value in leaves(values) if value != {}]
+    single = {key: places.get(key) or _above(places, key) for key in set_here}
     return Layer(values, Origins(single, places))
 
 

@@ -111,12 +111,13 @@ class Settings(BaseSettings):
     )
     plugins: list[str] | None = Field(
         None,
-        examples=[["thinking", "structured"]],
-        description="Plugins in the order of their calls; left out: every installed built-in.",
+        examples=[["*"]],
+        description="Plugins in the order of their calls. '*' stands for every built-in that is not "
+        "named; left out: only these.",
     )
     essential: list[str] = Field(
         default=[],
-        examples=[["websearch"]],
+        examples=[["structured"]],
         description="Plugins without which the server must not start.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(

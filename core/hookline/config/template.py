@@ -21,7 +21,6 @@ ACTIVE = frozenset(
         ("server", "host"),
         ("server", "port"),
         ("model", "source"),
-        ("quota", "daily_prompts"),
     }
 )
 """The settings that a fresh file sets; all others are commented out."""
