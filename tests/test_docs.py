@@ -225,7 +225,7 @@ async def test_the_example_refuses_to_make_its_engine(on_port: Any, example: typ
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The package of the how-to as if it were installed."""
-    (code, _), (project, _) = (
+    (code, *_), (project, _) = (
         blocks(page("plugins.md"), "python"),
         blocks(page("plugins.md"), "toml"),
     )
@@ -255,8 +255,16 @@ async def test_the_plugin_of_the_how_to_works(in_process: Any) -> None:
     assert answer["usage"]["prompt_tokens"] > job["count"]
 
 
+async def test_the_stage_of_the_how_to_works(in_process: Any) -> None:
+    scope: dict[str, Any] = {}
+    exec(compile(blocks(page("plugins.md"), "python")[1], "plugins.md", "exec"), scope)  # noqa: S102
+    async with in_process(plugins={"loud": scope["LoudPlugin"]}) as server:
+        answer = (await server.chat("hello there")).json()
+    assert answer["choices"][0]["message"]["content"] == "HELLO THERE"
+
+
 def test_the_test_of_the_how_to_works(installed: Path) -> None:
-    code = blocks(page("plugins.md"), "python")[1]
+    code = blocks(page("plugins.md"), "python")[-1]
     scope: dict[str, Any] = {}
     exec(compile(code, "plugins.md", "exec"), scope)  # noqa: S102
     asyncio.run(scope["main"](installed / "data"))
