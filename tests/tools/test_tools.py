@@ -245,6 +245,18 @@ async def test_a_model_without_a_place_for_tools(caller: Any) -> None:
     assert "functions" not in model.model.prompts[1]
 
 
+async def test_a_model_that_was_not_taught_is_kept_from_repeating_itself(caller: Any) -> None:
+    async with caller(None) as model:
+        await model.ask(GET)
+        await model.ask(GET, tool_choice="required")
+        await model.ask(GET, tool_choice="required", presence_penalty=0.5)
+        penalties = [job.sampling.frequency_penalty for job in model.model.jobs]
+        assert (penalties[0], penalties[1] > 0, penalties[2]) == (0, True, 0)
+    async with caller() as model:
+        await model.ask(GET, tool_choice="required")
+        assert model.model.jobs[0].sampling.frequency_penalty == 0
+
+
 # Formats
 
 

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hookline import (
@@ -16,6 +16,7 @@ from hookline import (
     InvalidRequest,
     Job,
     Message,
+    Sampling,
     Server,
     Stage,
     Unavailable,
@@ -24,7 +25,7 @@ from hookline import (
 )
 from hookline_tools.format import ToolFormat
 from hookline_tools.formats import choose
-from hookline_tools.formats.generic import INSTRUCTION, MAY, MUST
+from hookline_tools.formats.generic import FREQUENCY_PENALTY, INSTRUCTION, MAY, MUST
 from hookline_tools.history import for_template
 from hookline_tools.hookspecs import ToolHooks
 from hookline_tools.offer import Offer, offer_of
@@ -109,6 +110,8 @@ class Tools:
                 param="tools",
             )
         job.grammar = plan.grammar
+        if plan.offer.required and not plan.form.native:
+            job.sampling = without_loops(job.sampling)
 
     @hookimpl
     def stage(self, exchange: Exchange) -> Stage | None:
@@ -145,6 +148,14 @@ class Tools:
                 raise InvalidRequest(f"'{place}': {error}.", param=place) from error
             spec = ConstraintSpec("json_schema", schema, place, {"place": place})
             await self._server.constraint(spec)
+
+
+def without_loops(sampling: Sampling) -> Sampling:
+    """Sampling that keeps a weak model from repeating itself, unless it has penalties already."""
+    penalties = (sampling.frequency_penalty, sampling.presence_penalty, sampling.repetition_penalty)
+    if penalties != (0.0, 0.0, 1.0):
+        return sampling
+    return replace(sampling, frequency_penalty=FREQUENCY_PENALTY)
 
 
 def _plan(exchange: Exchange) -> _Plan | None:

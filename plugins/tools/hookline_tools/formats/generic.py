@@ -1,6 +1,8 @@
 """Our own way, for models whose chat template has no place for tools.
 
-Such models were not taught when to stop calling, so an answer of theirs has one call at most.
+Such models were not taught when to stop calling, so an answer of theirs has one call at most. Where
+they must call, small ones get lost in a text or a list that repeats without end, so what they have
+written becomes a little less likely.
 """
 
 from dataclasses import replace
@@ -19,3 +21,7 @@ You get what it returned between <tool_response> and </tool_response>. {when}"""
 
 MAY = "Call a function only where it helps; otherwise answer in plain text."
 MUST = "Now call a function."
+
+FREQUENCY_PENALTY = 0.8
+"""Where a call must come and the request sets no penalty of its own. Of 31 schemas of MaskBench,
+SmolLM2 135M lost itself in 12 without it and in none with it."""
