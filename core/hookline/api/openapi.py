@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
+from markupsafe import Markup, escape
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from quart import Blueprint, Quart, Response, current_app
@@ -22,14 +23,16 @@ from hookline.config import Settings
 from hookline.kernel import Kernel
 
 REFUSALS = {
-    "400": "The request is wrong; the message says where.",
     "401": "A key is required and is missing or wrong.",
     "403": "A page of another origin, or a Host that is not ours.",
     "404": "There is no such thing.",
+    "503": "Not now; Retry-After says when.",
+}
+BODY_REFUSALS = {
+    "400": "The request is wrong; the message says where.",
     "408": "The body did not arrive in time.",
     "413": "The body is over the limit.",
     "415": "The body is not application/json.",
-    "503": "Not now; Retry-After says when.",
 }
 GENERATION_REFUSALS = {
     "402": "Today's allowance is used up.",
@@ -45,6 +48,7 @@ def blueprint(kernel: Kernel) -> Blueprint:
     """The routes."""
     routes = Blueprint("openapi", __name__)
     pages = Environment(loader=PackageLoader("hookline.api"), autoescape=True)
+    pages.filters["prose"] = _prose
 
     @routes.get("/openapi.json")
     @docs_route
@@ -61,6 +65,11 @@ def blueprint(kernel: Kernel) -> Blueprint:
         return Response(page, content_type="text/html; charset=utf-8")
 
     return routes
+
+
+def _prose(text: str) -> Markup:
+    """A docstring's text for a page, with its code marked."""
+    return Markup(re.sub(r"``?([^`]+)``?", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def document(app: Quart, kernel: Kernel) -> dict[str, Any]:
@@ -101,7 +110,7 @@ def _about(kernel: Kernel) -> str:
 
 
 def _routes(app: Quart) -> Iterator[tuple[Rule, str, Callable[..., Any]]]:
-    for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
+    for rule in app.url_map.iter_rules():  # in the order they were added: chat first
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             yield rule, method.lower(), app.view_functions[rule.endpoint]
 
@@ -147,7 +156,8 @@ def _responses(about: Description, refs: Schemas) -> dict[str, Any]:
     if about.streams:
         content["text/event-stream"] = {"schema": {"type": "string"}}
     responses: dict[str, Any] = {"200": {"description": "The answer.", "content": content}}
-    refusals = {**REFUSALS, **GENERATION_REFUSALS} if about.generates else REFUSALS
+    refusals = REFUSALS | (BODY_REFUSALS if about.request else {})
+    refusals |= GENERATION_REFUSALS if about.generates else {}
     for status, text in sorted(refusals.items()):
         schema = {"application/json": {"schema": refs[about.others.get(status, Error)]}}
         responses[status] = {"description": text, "content": schema}
