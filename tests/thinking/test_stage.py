@@ -38,7 +38,9 @@ def cut(text: str, places: Sequence[int]) -> list[str]:
 def whole(text: str) -> tuple[str, str]:
     """What an asked-for thought is, said in one line each."""
     stripped = text.lstrip()
-    thought, closed, answer = stripped.removeprefix("<think>").partition("</think>")
+    while stripped.startswith("<think>"):
+        stripped = stripped.removeprefix("<think>").lstrip()
+    thought, closed, answer = stripped.partition("</think>")
     if not closed and stripped and "<think>".startswith(stripped):
         thought = ""
     if not closed:
@@ -82,6 +84,12 @@ def test_the_tokens_of_the_thought_are_counted(kind: type[ThoughtStage]) -> None
     usage = Usage()
     run(kind(TAGS, usage), ["<thi", "nk>", "a", " b", "</thi", "nk>", "\n", "c", "d"])
     assert usage.reasoning_tokens == 6
+
+
+def test_a_tag_that_is_repeated_is_no_thought() -> None:
+    pieces = ["<think>", "\n", "<thi", "nk>", "\n", "Hm", "</think>", "Yes"]
+    assert run(ThoughtStage(TAGS, Usage()), pieces) == ("Hm", "Yes")
+    assert run(HiddenThoughtStage(TAGS, Usage()), pieces) == ("", "Yes")
 
 
 def test_text_comes_as_soon_as_it_is_no_part_of_a_tag() -> None:

@@ -39,7 +39,7 @@ class ThinkingSettings(TagSettings):
         False, description="Make models think whose chat template knows nothing of it."
     )
     instruction: str = Field(
-        "First think about it step by step, between {begin} and {end}. Then answer.",
+        "Think step by step before you answer. End your thoughts with {end}, then answer.",
         description="What such models are told.",
     )
     closing: str = Field(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import Enum, auto
-from typing import ClassVar
 
 from hookline import Delta, Usage, overlap
 from hookline_thinking.tags import Tags
@@ -22,11 +21,11 @@ class ThoughtStage:
     """Moves the thought of one answer to the ``reasoning`` channel, without its tags.
 
     A thought stands at the very beginning: anywhere else a tag is text. The prompt has opened it
-    already; a model that opens it once more does no harm. White space around a thought belongs to
-    neither channel.
+    already; a model that opens it again, even several times, does no harm. White space around a
+    thought belongs to neither channel.
     """
 
-    opened: ClassVar[bool] = True
+    opened = True
 
     def __init__(self, tags: Tags, usage: Usage) -> None:
         self._tags = tags
@@ -64,8 +63,8 @@ class ThoughtStage:
     def _start(self, delta: Delta) -> Iterator[Delta]:
         text, begin = delta.text.lstrip(), self._tags.begin
         if text.startswith(begin):
-            self._where = _Where.THOUGHT
-            yield from self._think(replace(delta, text=text.removeprefix(begin)))
+            self.opened = True
+            yield from self._start(replace(delta, text=text.removeprefix(begin)))
         elif begin.startswith(text):
             self._held = delta
         elif self.opened:
@@ -136,7 +135,9 @@ class HiddenThoughtStage(ThoughtStage):
 
     def finish(self) -> Iterable[Delta]:
         """What turned out to be no thought."""
-        if self._where is _Where.THOUGHT and not self._tags.native:
+        open_still = self.opened and self._where in (_Where.START, _Where.THOUGHT)
+        if not open_still or self._tags.native:
+            return super().finish()
+        if self._where is _Where.THOUGHT:
             self._usage.reasoning_tokens -= sum(len(delta.tokens) for delta in self._fed)
-            return self._fed
-        return super().finish()
+        return self._fed
