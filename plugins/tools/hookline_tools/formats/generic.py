@@ -23,5 +23,6 @@ MAY = "Call a function only where it helps; otherwise answer in plain text."
 MUST = "Now call a function."
 
 FREQUENCY_PENALTY = 0.8
-"""Where a call must come and the request sets no penalty of its own. Of 31 schemas of MaskBench,
-SmolLM2 135M lost itself in 12 without it and in none with it."""
+"""Where a call must come and the request sets no penalty of its own. Measured on 31 schemas of
+MaskBench with SmolLM2 135M and 500 tokens: with it 3 of 62 calls were cut, without it 16 of 56.
+"""
