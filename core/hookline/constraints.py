@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.engine import Constraint, Forcing, Grammar, Job
+from hookline.engine import Constraint, Grammar, Job
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,10 @@ def constraint_of(job: Job) -> Constraint | None:
 
 def forced_token(constraint: Constraint | None) -> int | None:
     """The one token that can come next, where the constraint can tell."""
-    return constraint.forced if isinstance(constraint, Forcing) else None
+    if constraint is None:
+        return None
+    forced: int | None = getattr(constraint, "forced", None)  # asking for a protocol costs more
+    return forced
 
 
 class _Sequel:
