@@ -124,7 +124,7 @@ class Player:
 
     def rest(self) -> None:
         """Lets the generator do all that can wait."""
-        while self.generator.idle():
+        while self.generator.idle(lambda: False):
             pass
 
     def forget(self) -> None:

@@ -254,7 +254,7 @@ class Fragile:
     def drop(self, run: Run) -> None:
         pass
 
-    def idle(self) -> bool:
+    def idle(self, wanted: Callable[[], bool]) -> bool:
         return False
 
     def stats(self, stats: EngineStats) -> EngineStats:

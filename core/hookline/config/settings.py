@@ -112,8 +112,8 @@ class Settings(BaseSettings):
     plugins: list[str] | None = Field(
         None,
         examples=[["*"]],
-        description="Plugins in the order of their calls. '*' stands for every built-in that is not "
-        "named; left out: only these.",
+        description="Plugins in the order of their calls. '*' stands for every built-in that is "
+        "not named; left out: only these.",
     )
     essential: list[str] = Field(
         default=[],

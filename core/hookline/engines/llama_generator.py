@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -305,8 +306,8 @@ class LlamaCppGenerator:
             if not self._exact:
                 task.slot.shared = task.slot.length
 
-    def idle(self) -> bool:
-        """Reads a chunk of a reply again as prompt; False when all are."""
+    def idle(self, wanted: Callable[[], bool]) -> bool:
+        """Reads a chunk of a reply again as prompt; False when all are. Breaks off for a job."""
         slot = self._cache.stale()
         if slot is None:
             return False
@@ -314,7 +315,8 @@ class LlamaCppGenerator:
             if not self.context.cut(slot.id, slot.shared):
                 slot.shared = 0
             slot.length = slot.shared
-        self._read_chunk(slot, IDLE_SECONDS)
+        with contextlib.suppress(Aborted):
+            self._read_chunk(slot, IDLE_SECONDS, aborted=wanted)
         return True
 
     def stats(self, stats: EngineStats) -> EngineStats:

@@ -158,7 +158,7 @@ class ScriptedGenerator:
         """Stops playing a job."""
         self._acts.pop(run, None)
 
-    def idle(self) -> bool:
+    def idle(self, wanted: Callable[[], bool]) -> bool:
         """Nothing to do."""
         return False
 

@@ -67,8 +67,11 @@ class Generator(Protocol):
         """Frees the place of a job that was cancelled."""
         ...
 
-    def idle(self) -> bool:
-        """Does a little of what can wait; False when there is nothing left to do."""
+    def idle(self, wanted: Callable[[], bool]) -> bool:
+        """Does a little of what can wait; False when there is nothing left to do.
+
+        ``wanted`` says that a job has come: what was begun can be broken off for it.
+        """
         ...
 
     def stats(self, stats: EngineStats) -> EngineStats:
@@ -304,7 +307,7 @@ class Worker:
             self._start_waiting()
             if self._running:
                 self._generator.step()
-            elif not self._generator.idle():
+            elif not self._generator.idle(lambda: bool(self._waiting)):
                 self._rest()
         except Exception as error:
             self._rebuild(error)
