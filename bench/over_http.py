@@ -201,7 +201,12 @@ def listed(ctx: click.Context, param: click.Parameter, text: str) -> list[int]:
 @click.option("--threads", default=os.cpu_count() or 1, help="For --serve: CPU threads.")
 @click.option("--llama-server", default="llama-server", help="Its command, perhaps with flags.")
 @click.option("--clients", default="1,4,8,32", callback=listed, help="How many ask at once.")
-@click.option("--prompts", default="short,long", help="short, long (1,500 tokens), or both.")
+@click.option(
+    "--prompts",
+    type=click.Choice(["short", "long", "short,long"]),
+    default="short,long",
+    help="Long ones have about 1,500 tokens.",
+)
 @click.option("--rounds", default=3, type=click.IntRange(1), help="How often everything is done.")
 @click.option("--max-tokens", default=64, type=click.IntRange(2), help="Longest answer.")
 @click.option("--pause", default=1.0, help="Seconds between two turns of a conversation.")
