@@ -18,7 +18,8 @@ WORDS = ("river", "stone", "window", "garden", "letter", "morning", "bridge", "f
 
 @dataclass(frozen=True)
 class Answer:
-    """One streamed answer: seconds to its first token, its tokens a second, how many, and what."""
+    """One streamed answer: seconds to its first token (where it says nothing, to its end), tokens
+    a second, how many tokens, and what."""
 
     first: float
     rate: float
@@ -36,7 +37,7 @@ def prompt(kind: str, number: int, words: int = LONG) -> str:
     if kind == "short":
         return f"{number}. {question}"
     filler = " ".join(WORDS[(place * 7 + number * 13) % len(WORDS)] for place in range(words))
-    return f"{number}. Here are some words: {filler}. {question}"
+    return f"{number}. {question} Use some of these words: {filler}. Begin now."
 
 
 async def ask(client: httpx.AsyncClient, url: str, messages: Messages, max_tokens: int) -> Answer:
@@ -62,7 +63,7 @@ async def ask(client: httpx.AsyncClient, url: str, messages: Messages, max_token
                 continue
             counted = (chunk.get("usage") or {}).get("completion_tokens", counted)
             text = content(chunk)
-            if text:
+            if text or (not first and ended(chunk)):
                 last = time.perf_counter()
                 first = first or last
                 texts.append(text)
@@ -80,6 +81,12 @@ def parsed(line: str) -> dict[str, Any] | None:
     if "error" in chunk:
         raise RuntimeError(f"the server broke the stream off: {chunk['error']}")
     return chunk
+
+
+def ended(chunk: dict[str, Any]) -> bool:
+    """Whether an answer ends with this chunk, perhaps without having said anything."""
+    choices = chunk.get("choices") or [{}]
+    return choices[0].get("finish_reason") is not None
 
 
 def content(chunk: dict[str, Any]) -> str:
