@@ -134,10 +134,13 @@ def test_a_later_turn_is_exact_and_reuses_the_conversation(player: Any, rest: bo
 
 
 @pytest.mark.parametrize("broken_off", [0, 3])
-def test_replies_read_again_leave_the_memory_of_a_prompt(player: Any, broken_off: int) -> None:
+def test_replies_read_again_leave_the_memory_of_a_prompt(
+    player: Any, broken_off: int, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = player.play(player.job(TEXTS[0], tokens=12))[0]
     for _ in range(broken_off):  # for a job that came; nothing is done, all is left to do
         assert player.generator.idle(lambda: True)
+    assert not caplog.records
     player.rest()
     ids = np.array([*answer.run.job.prompt, *answer.ids], np.int32)
     state = player.generator.context.state(0)

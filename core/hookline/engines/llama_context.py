@@ -127,7 +127,8 @@ class LlamaContext:
             self.cut(sequence, start)
             if status == _ABORTED:
                 raise Aborted
-            raise RuntimeError(f"llama_decode returned {status} for a chunk of {count} tokens")
+            reason = library().log.first_error() or f"llama_decode returned {status}"
+            raise RuntimeError(f"a chunk of {count} tokens could not be read: {reason}")
         return self._logits(1)[0] if want_logits else None
 
     def decode(self, places: Sequence[Place]) -> Logits:
@@ -145,9 +146,13 @@ class LlamaContext:
     def _decode_watched(self, aborted: Callable[[], bool]) -> int:
         callback = self._api.ggml_abort_callback(lambda _: aborted())
         self._api.llama_set_abort_callback(self._handle, callback, None)
+        log = library().log
+        log.lines.clear()
+        log.quiet = True  # the library takes being broken off for an error
         try:
             return self._decode()
         finally:
+            log.quiet = False
             self._api.llama_set_abort_callback(self._handle, self._no_abort, None)
 
     def _logits(self, rows: int) -> Logits:
