@@ -278,8 +278,8 @@ async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str 
 
 
 async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -> None:
-    """Answers of the model at temperature 1, parsed and validated."""
-    engine = await loaded(threads=threads)
+    """Answers of the model at temperature 1, parsed and validated; cut where 4,096 tokens end."""
+    engine = await loaded(4096, threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
     chance = random.Random(seed)  # noqa: S311
     counts: Counter[str] = Counter()
@@ -290,7 +290,7 @@ async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
         prompt = engine.tokenize(f"A JSON example of {row['schema'].get('title', 'an object')}:\n")
         jobs = [
-            Job(prompt, 400, Sampling(temperature=1.0, seed=s), grammar=grammar)
+            Job(prompt, sampling=Sampling(temperature=1.0, seed=s), grammar=grammar)
             for s in range(count // 20)
         ]
         for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):

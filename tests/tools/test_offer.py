@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline_tools.offer import closed
+from hookline_tools.offer import bounded, closed
 
 NUMBER = {"type": "number"}
 
@@ -67,3 +67,34 @@ schemas = st.recursive(
 def test_what_matches_the_closed_schema_matches_the_open_one(schema: Any, value: Any) -> None:
     if jsonschema_rs.is_valid(closed(schema), value):
         assert jsonschema_rs.is_valid(schema, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, {"type": "string", "maxLength": 9}),
+        ({"type": "string", "maxLength": 50}, {"type": "string", "maxLength": 50}),
+        ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
+        ({"type": "array"}, {"type": "array", "maxItems": 16}),
+        (
+            {"type": "array", "minItems": 20, "items": {"type": "string"}},
+            {
+                "type": "array",
+                "minItems": 20,
+                "maxItems": 20,
+                "items": {"type": "string", "maxLength": 9},
+            },
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string", "maxLength": 9}, "b": {"type": "number"}},
+            },
+        ),
+        ({"not": {"type": "string"}}, {"not": {"type": "string"}}),
+        (True, True),
+    ],
+)
+def test_bounded_schemas_only_narrow(schema: Any, expected: Any) -> None:
+    assert bounded(schema, 9) == expected

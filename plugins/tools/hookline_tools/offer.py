@@ -10,6 +10,7 @@ from typing import Any
 from hookline import Exchange, InvalidRequest
 from hookline_tools.settings import AllowedToolsChoice, NamedTool, Tool, ToolsFields
 
+LONGEST_LIST = 16
 NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "additionalProperties": False}
 
 _PLAIN = {"type", "properties", "required", "title", "description", "default", "examples"}
@@ -109,6 +110,31 @@ def closed(schema: Any) -> Any:
     if not named or any(name not in list(named) for name in required):
         return whole
     return {"additionalProperties": False, **whole}
+
+
+def bounded(schema: Any, text: int) -> Any:
+    """A schema whose texts and lists end: where it sets no bound itself, a text has at most
+    ``text`` characters, and a list sixteen items or as many as it needs.
+
+    What matches it matches the original. Parts that are put together from several schemas, or
+    stand elsewhere, stay as they are.
+    """
+    if not isinstance(schema, Mapping) or schema.keys() - _PLAIN - {"items", "minItems"}:
+        return schema
+    match schema.get("type"):
+        case "string":
+            return {**schema, "maxLength": text}
+        case "array":
+            most = max(LONGEST_LIST, schema.get("minItems", 0))
+            return {"maxItems": most, **schema, **_bounded_items(schema, text)}
+    named = schema.get("properties")
+    if not isinstance(named, Mapping):
+        return schema
+    return {**schema, "properties": {name: bounded(value, text) for name, value in named.items()}}
+
+
+def _bounded_items(schema: Mapping[str, Any], text: int) -> dict[str, Any]:
+    return {"items": bounded(schema["items"], text)} if "items" in schema else {}
 
 
 def _wrong_choice(reason: str) -> InvalidRequest:

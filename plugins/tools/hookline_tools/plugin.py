@@ -28,7 +28,7 @@ from hookline_tools.formats import choose
 from hookline_tools.formats.generic import FREQUENCY_PENALTY, INSTRUCTION, MAY, MUST
 from hookline_tools.history import for_template
 from hookline_tools.hookspecs import ToolHooks
-from hookline_tools.offer import Offer, offer_of
+from hookline_tools.offer import Offer, bounded, offer_of
 from hookline_tools.settings import ToolsFields, ToolsSettings
 from hookline_tools.stage import CallStage
 
@@ -131,8 +131,12 @@ class Tools:
         return choose(self._settings.format, self._server.chat_template, added)
 
     async def _compile(self, offer: Offer, form: ToolFormat) -> Grammar:
+        schemas = offer.schemas
+        if offer.required and not form.native:  # weak models get lost where nothing ends
+            longest = self._settings.longest_text
+            schemas = {name: bounded(schema, longest) for name, schema in schemas.items()}
         try:
-            value = form.constraint(offer.schemas, required=offer.required, parallel=offer.parallel)
+            value = form.constraint(schemas, required=offer.required, parallel=offer.parallel)
             return await self._server.constraint(ConstraintSpec("tagged", value, "tools"))
         except (InvalidRequest, ValueError):
             await self._find_culprit(offer, form)

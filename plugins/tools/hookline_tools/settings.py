@@ -18,6 +18,12 @@ class ToolsSettings(BaseModel):
     format: str = Field(
         "auto", description="How the model writes calls; 'auto' follows the chat template."
     )
+    longest_text: int = Field(
+        400,
+        ge=1,
+        description="Most characters of a text argument without a bound of its own, where a model "
+        "that was not taught to call must call.",
+    )
 
 
 class Function(BaseModel):
