@@ -45,6 +45,7 @@ from hookline_structured.tokens import Tokens
 Row = dict[str, Any]
 Matchers = Iterator[llguidance.LLMatcher]
 WALK_MAX = 400
+CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 
 
 async def loaded(context: int = 1024, threads: int | None = None) -> LlamaCppEngine:
@@ -288,7 +289,8 @@ async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -
         source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
         grammar = LLGrammar(source, tokens, is_json=True)
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
-        prompt = engine.tokenize(f"A JSON example of {row['schema'].get('title', 'an object')}:\n")
+        asked = f"Give me a short example of {row['schema'].get('title', 'an object')} as JSON."
+        prompt = engine.tokenize(CHAT.format(asked), special=True)
         jobs = [
             Job(prompt, sampling=Sampling(temperature=1.0, seed=s), grammar=grammar)
             for s in range(count // 20)
