@@ -15,8 +15,8 @@ from hookline.engine import Job, Prefill, Sampling, Token
 from hookline.engines import llama_generator
 from hookline.engines.answer import Answer
 from hookline.engines.llama_generator import LlamaCppGenerator
+from hookline.engines.run import Run
 from hookline.engines.sampler import Floats
-from hookline.engines.worker import Run
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hookline.engine import EngineStats, Generation, Job, Piece, Queued
+from hookline.engines.run import Run
 from hookline.engines.scripted import Break, Line, Pause, ScriptedEngine, say
-from hookline.engines.worker import Run, Worker
+from hookline.engines.worker import Worker
 from hookline.errors import EngineUnavailable, InvalidRequest, NoModel, QueueFull, StartError
 
 

@@ -23,7 +23,7 @@ from hookline.engines.llama_model import LlamaModel
 from hookline.engines.pace import Pace
 from hookline.engines.prefix_cache import Ids, PrefixCache
 from hookline.engines.prefix_cache import Sequence as Slot
-from hookline.engines.worker import Run
+from hookline.engines.run import Run
 from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoModel
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from hookline.constraints import constraint_of
 from hookline.engine import Card, EngineStats, Job, Token, TopLogprob, Vocabulary
-from hookline.engines.worker import Run, WorkerEngine
+from hookline.engines.run import Run
+from hookline.engines.worker import WorkerEngine
 
 BOS, EOS, IM_START, IM_END = 256, 257, 258, 259
 SPECIAL = {BOS: "<s>", EOS: "</s>", IM_START: "<|im_start|>", IM_END: "<|im_end|>"}
