@@ -18,6 +18,7 @@ ROOT = Path(hookline.__file__).parent
 ORDER = (
     "errors",
     "messages",
+    "documents",
     "engine",
     "constraints",
     "exchange",

@@ -3,6 +3,7 @@
 Everything a plugin may import is here.
 """
 
+from hookline.documents import Document, Section
 from hookline.engine import (
     Card,
     Constraint,
@@ -34,7 +35,15 @@ from hookline.errors import (
 )
 from hookline.exchange import Caller, Exchange, Usage
 from hookline.hookspecs import hookimpl, hookspec
-from hookline.messages import ImagePart, Message, TextPart, ToolCall, with_system_text
+from hookline.messages import (
+    ImagePart,
+    ImageUrl,
+    Message,
+    TextPart,
+    ToolCall,
+    with_system_text,
+    with_user_text,
+)
 from hookline.server import ConstraintSpec, Embedder, Server
 from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
 
@@ -49,6 +58,7 @@ __all__ = [
     "ConstraintSpec",
     "ContextLengthExceeded",
     "Delta",
+    "Document",
     "Embedder",
     "Engine",
     "EngineStats",
@@ -59,6 +69,7 @@ __all__ = [
     "Grammar",
     "Held",
     "ImagePart",
+    "ImageUrl",
     "InvalidApiKey",
     "InvalidRequest",
     "Job",
@@ -68,6 +79,7 @@ __all__ = [
     "PluginError",
     "QuotaExhausted",
     "Sampling",
+    "Section",
     "Server",
     "Stage",
     "StartError",
@@ -84,4 +96,5 @@ __all__ = [
     "hookspec",
     "overlap",
     "with_system_text",
+    "with_user_text",
 ]

@@ -1,5 +1,6 @@
 """One request's life, as every hook sees it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -44,6 +45,16 @@ class Usage:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a plugin is doing for a request: a ``phase`` such as ``search``, the ``step`` in it, and
+    a ``detail`` for people."""
+
+    phase: str
+    step: str | None = None
+    detail: str | None = None
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request, from its body to its last byte.
@@ -65,6 +76,17 @@ class Exchange:
     max_ctx: int = 0
     sources: list[dict[str, Any]] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    listener: Callable[[Report], None] | None = None
+
+    def report(self, phase: str, step: str | None = None, detail: str | None = None) -> None:
+        """Tells a client that reads a stream what is being done for it.
+
+        The first report of a request begins its stream: the headers are those known by then, and a
+        refusal after it is an error event instead of a status. So report what takes seconds, and
+        refuse before. Without a stream nobody listens, and nothing happens.
+        """
+        if self.listener is not None:
+            self.listener(Report(phase, step, detail))
 
     def fields(self, model: type[Fields]) -> Fields:
         """The request seen as a plugin's own ``RequestFields``, typed.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from hookline.config import ModelSettings
+from hookline.documents import Document
 from hookline.engine import Engine, Grammar, Job
 from hookline.exchange import Caller, Exchange
 from hookline.server import ConstraintSpec, Embedder, Server
@@ -167,3 +168,14 @@ class Hooks:
     @hookspec(firstresult=True)
     async def create_embedder(self, name: str, server: Server) -> Embedder | None:
         """Makes an embedder by name; ``""`` means the default. *First answer.*"""
+
+    @hookspec(firstresult=True)
+    async def parse_document(
+        self, data: bytes, name: str, media_type: str | None, server: Server
+    ) -> Document | None:
+        """Reads a file as text with places in it. *First answer.*
+
+        ``name`` is the file's name or address and may be wrong, as may ``media_type``, which is
+        what its sender declared. Raise InvalidRequest with the reason for a file that cannot be
+        read: broken, encrypted, a bomb.
+        """

@@ -18,6 +18,7 @@ from hookline.api.schema import ChatRequest, SamplingFields
 from hookline.auth import Auth, network_rule
 from hookline.config import Settings, resolve_model
 from hookline.discovery import load_plugins, request_model
+from hookline.documents import Document
 from hookline.engine import Engine, EngineStats, Grammar, Job, Sampling
 from hookline.engines import BuiltinEngines
 from hookline.errors import (
@@ -130,6 +131,12 @@ class Kernel:
                 return None
             self._embedders[key] = embedder
         return self._embedders[key]
+
+    async def parse_document(
+        self, data: bytes, name: str, media_type: str | None = None
+    ) -> Document | None:
+        """Reads a file through whichever plugin can."""
+        return await self.plugins.parse_document(data, name, media_type, self)
 
     async def ask(
         self,

@@ -113,15 +113,29 @@ class Message(_Lenient):
         return data
 
 
+def with_user_text(messages: Sequence[Message], text: str) -> list[Message]:
+    """The conversation with ``text`` at the end of its last user message, images kept; as it is
+    where nobody has asked anything. The messages that come in stay as they are.
+    """
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].role == "user":
+            changed = _extended(messages[place], text)
+            return [*messages[:place], changed, *messages[place + 1 :]]
+    return list(messages)
+
+
 def with_system_text(messages: Sequence[Message], text: str) -> list[Message]:
     """The conversation with ``text`` at the end of its first system message, or as one before all
     others where it does not begin with one. The messages that come in stay as they are.
     """
     if not messages or messages[0].role not in ("system", "developer"):
         return [Message(role="system", content=text), *messages]
-    first = messages[0]
-    if isinstance(first.content, list):
-        content: str | list[Part] = [*first.content, TextPart(text=f"\n\n{text}")]
+    return [_extended(messages[0], text), *messages[1:]]
+
+
+def _extended(message: Message, text: str) -> Message:
+    if isinstance(message.content, list):
+        content: str | list[Part] = [*message.content, TextPart(text=f"\n\n{text}")]
     else:
-        content = f"{first.text}\n\n{text}" if first.text else text
-    return [first.model_copy(update={"content": content}), *messages[1:]]
+        content = f"{message.text}\n\n{text}" if message.text else text
+    return message.model_copy(update={"content": content})

@@ -18,6 +18,7 @@ import pluggy
 from pydantic import BaseModel
 
 from hookline.config import ModelSettings
+from hookline.documents import Document
 from hookline.engine import Engine, Grammar, Job
 from hookline.errors import ApiError, PluginFailed
 from hookline.exchange import Caller, Exchange
@@ -257,6 +258,19 @@ class Plugins:
                 embedder: Embedder | None = await call(name=name, server=server)
                 if embedder is not None:
                     return embedder
+        return None
+
+    async def parse_document(
+        self, data: bytes, name: str, media_type: str | None, server: Server
+    ) -> Document | None:
+        """The file as the first plugin reads it that can."""
+        for call in self.calls("parse_document"):
+            with self._contained(call, None):
+                document: Document | None = await call(
+                    data=data, name=name, media_type=media_type, server=server
+                )
+                if document is not None:
+                    return document
         return None
 
     def answers(self, hook: str, **arguments: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from hookline.config import Settings
+from hookline.documents import Document
 from hookline.engine import Engine, Grammar
 from hookline.messages import Message
 
@@ -93,6 +94,15 @@ class Server(Protocol):
 
     async def embedder(self, name: str | None = None) -> Embedder | None:
         """An embedder by name, or the default one; None when no plugin has one."""
+        ...
+
+    async def parse_document(
+        self, data: bytes, name: str, media_type: str | None = None
+    ) -> Document | None:
+        """Reads a file through whichever plugin can; None when no plugin can read its kind.
+
+        Raises InvalidRequest with the reason where the file itself is at fault.
+        """
         ...
 
     async def ask(
