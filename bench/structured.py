@@ -279,25 +279,29 @@ async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str 
 
 
 async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -> None:
-    """Answers of the model at temperature 1, parsed and validated; cut where 4,096 tokens end."""
-    engine = await loaded(4096, threads)
+    """Answers of the model at temperature 1 over 20 schemas, until ``count`` of them have ended by
+    themselves: each is parsed and validated. Those cut after 1,500 tokens are counted besides."""
+    engine = await loaded(2048, threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
-    chance = random.Random(seed)  # noqa: S311
     counts: Counter[str] = Counter()
-    chosen = chance.sample([row for row in rows if row["schema"].get("type") == "object"], 20)
-    for row in chosen:
+    objects = [row for row in rows if row["schema"].get("type") == "object"]
+    for row in random.Random(seed).sample(objects, 20):  # noqa: S311
         source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
         grammar = LLGrammar(source, tokens, is_json=True)
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
         asked = f"Give me a short example of {row['schema'].get('title', 'an object')} as JSON."
         prompt = engine.tokenize(CHAT.format(asked), special=True)
-        jobs = [
-            Job(prompt, sampling=Sampling(temperature=1.0, seed=s), grammar=grammar)
-            for s in range(count // 20)
-        ]
-        for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
-            good = finish == "stop" and is_valid(judge, text.encode())
-            counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+        ended, draw = 0, 0
+        while ended < count // 20 and draw < 2 * count:
+            jobs = [
+                Job(prompt, 1500, Sampling(temperature=1.0, seed=draw + i), grammar=grammar)
+                for i in range(4)
+            ]
+            draw += len(jobs)
+            for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
+                good = finish == "stop" and is_valid(judge, text.encode())
+                counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+                ended += finish != "length"
         print(f"{row['id'][:60]:60} {dict(counts)}", flush=True)
     await analysts.close()
     await engine.close()
