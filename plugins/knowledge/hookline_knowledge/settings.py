@@ -1,0 +1,43 @@
+"""``[plugin.knowledge]``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+
+class KnowledgeSettings(BaseModel):
+    """Settings of the plugin."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    embedder: str = Field(
+        "minilm",
+        min_length=1,
+        description="What turns text into vectors: 'minilm', a .gguf file, owner/repo[:file] on the "
+        "hub, the base URL of an OpenAI-compatible server, or the name of another plugin's.",
+    )
+    embedder_model: str | None = Field(
+        None, description="The model to ask for at the base URL; by default its first that embeds."
+    )
+    embedder_api_key: SecretStr | None = Field(
+        None, description="The key for the server at the base URL."
+    )
+    embedder_threads: int = Field(
+        2, ge=1, le=64, description="Processor threads of an embedder that runs here."
+    )
+    query_prefix: str | None = Field(
+        None, description="Written before each query; by default what the model was trained with."
+    )
+    document_prefix: str | None = Field(
+        None, description="Written before each passage; by default what the model was trained with."
+    )
+    uri: str | None = Field(
+        None,
+        description="Where the collections are kept: a folder, or s3://bucket/path; by default "
+        "'knowledge' in data_dir.",
+    )
+    storage_options: dict[str, str] = Field(
+        default={},
+        description="How s3:// is reached: region, endpoint, allow_http, access_key_id, "
+        "secret_access_key.",
+    )
