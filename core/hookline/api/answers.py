@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookline.engine import Decode, Prefill, Progress, Queued, Token, TopLogprob
-from hookline.exchange import Exchange
+from hookline.exchange import Exchange, Report
 from hookline.stream import Delta, ToolCallDelta
 
 LOWEST_LOGPROB = -9999.0
@@ -106,6 +106,12 @@ def progress_body(progress: Progress) -> dict[str, Any]:
             return {"phase": "prefill", "done": done, "total": total}
         case Decode(tokens, decode_ms):
             return {"phase": "decode", "tokens": tokens, "decode_ms": round(decode_ms, 3)}
+
+
+def report_body(report: Report) -> dict[str, Any]:
+    """The ``progress`` object of what a plugin reports."""
+    told = {"phase": report.phase, "step": report.step, "detail": report.detail}
+    return {key: value for key, value in told.items() if value is not None}
 
 
 @dataclass(slots=True)

@@ -15,11 +15,13 @@ from hookline.api.answers import (
     envelope,
     is_content,
     progress_body,
+    report_body,
 )
 from hookline.api.bodies import ChatCompletion
 from hookline.api.choices import Event, copies, events
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
+from hookline.api.preparation import Preparation
 from hookline.api.promises import refuse_broken, refuse_images, refuse_unkept
 from hookline.api.schema import ChatRequest
 from hookline.api.sse import event_stream
@@ -44,17 +46,32 @@ def blueprint(kernel: Kernel) -> Blueprint:
         kernel.report_ignored(list(chat.model_extra or ()))
         work = Work.begin(kernel, kernel.exchange(chat, g.caller, list(chat.messages)))
         with work.remembered():
-            await prepare(work, chat)
-            opening = kernel.plugins.opening_fields(work.exchange)
-            headers = kernel.plugins.response_headers(work.exchange)
-            if chat.stream:
-                response = event_stream(chunks(work, chat, opening))
-            else:
-                response = json_response({**opening, **await whole(work, chat)})
-        response.headers.update(headers)
-        return response
+            return await (streamed(work, chat) if chat.stream else answered(work, chat))
 
     return routes
+
+
+async def answered(work: Work, chat: ChatRequest) -> Response:
+    """The answer in one piece."""
+    plugins, exchange = work.kernel.plugins, work.exchange
+    await prepare(work, chat)
+    opening, headers = plugins.opening_fields(exchange), plugins.response_headers(exchange)
+    response = json_response({**opening, **await whole(work, chat)})
+    response.headers.update(headers)
+    return response
+
+
+async def streamed(work: Work, chat: ChatRequest) -> Response:
+    """The answer as a stream: it begins when the jobs are queued, or with the first report."""
+    preparation = Preparation(work.exchange, prepare(work, chat))
+    work.stack.push_async_callback(preparation.cancel)
+    if await preparation.done_in_silence():
+        stream = chunks(work, chat, work.kernel.plugins.opening_fields(work.exchange))
+    else:
+        stream = chunks_with_reports(work, chat, preparation)
+    response = event_stream(stream)
+    response.headers.update(work.kernel.plugins.response_headers(work.exchange))
+    return response
 
 
 async def prepare(work: Work, chat: ChatRequest) -> None:
@@ -74,6 +91,21 @@ async def prepare(work: Work, chat: ChatRequest) -> None:
     )
     await kernel.plugins.shape_job(exchange, job)
     await work.submit(copies(job, chat.n), chat.stops)
+
+
+async def chunks_with_reports(
+    work: Work, chat: ChatRequest, preparation: Preparation
+) -> AsyncGenerator[dict[str, Any], None]:
+    """What the plugins report while they prepare the answer, and then the answer."""
+    exchange = work.exchange
+    with work.remembered():
+        async with aclosing(preparation.reports()) as reports:
+            async for report in reports:
+                yield chunk(exchange, 0, {}, extra={"progress": report_body(report)})
+    opening = work.kernel.plugins.opening_fields(exchange)
+    async with aclosing(chunks(work, chat, opening)) as answer:
+        async for data in answer:
+            yield data
 
 
 async def chunks(
