@@ -45,6 +45,7 @@ from hookline.messages import (
     with_user_text,
 )
 from hookline.server import ConstraintSpec, Embedder, Server
+from hookline.sources import in_line, quoted, sources_header
 from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
 
 __version__ = "0.1.0"
@@ -94,7 +95,10 @@ __all__ = [
     "Vocabulary",
     "hookimpl",
     "hookspec",
+    "in_line",
     "overlap",
+    "quoted",
+    "sources_header",
     "with_system_text",
     "with_user_text",
 ]
