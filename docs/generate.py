@@ -43,6 +43,7 @@ MOMENTS = {
     "closing_fields": "at each generation request, for its last chunk or its body",
     "settle": "at each generation request that began, when it is over",
     "create_constraint": "when something asks `server.constraint(…)`",
+    "parse_document": "when something asks `server.parse_document(…)`",
     "create_embedder": "when something asks `server.embedder(…)` for one that is not made yet",
 }
 """When each hook is called. The order is the order within a request."""

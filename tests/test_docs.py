@@ -200,6 +200,7 @@ async def test_every_other_hook_is_called(on_port: Any, example: type) -> None:
         models = (await server.client.get("/v1/models")).json()["data"]
         about = (await server.client.get("/v1/example")).json()
         embedder = await kernel.embedder("letters")
+        poem = await kernel.parse_document(b"Roses\n\nViolets", "short.poem")
         with pytest.raises(InvalidRequest):
             await kernel.constraint(ConstraintSpec("regex", "a"))
         kernel.plugins.commands(group := click.Group())
@@ -208,6 +209,7 @@ async def test_every_other_hook_is_called(on_port: Any, example: type) -> None:
     assert "letters" in [model["id"] for model in models]
     assert about["model"] == "scripted"
     assert embedder.dimensions == 26
+    assert [section.location for section in poem.sections] == ["stanza 1", "stanza 2"]
     assert "example" in group.commands
     assert counted.keys() == HOOKS - IN_A_REQUEST - {"create_engine"} | {"authenticate"}
     assert set(example_plugin.hooks) == HOOKS

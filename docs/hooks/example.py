@@ -18,12 +18,14 @@ from hookline import (
     Caller,
     ConstraintSpec,
     Delta,
+    Document,
     Engine,
     Exchange,
     Grammar,
     InvalidRequest,
     Job,
     Message,
+    Section,
     Server,
     Stage,
     StartError,
@@ -184,3 +186,14 @@ class Example:
     @hookimpl
     async def create_embedder(self, name: str) -> Letters | None:
         return Letters() if name == Letters.name else None
+
+    @hookimpl
+    async def parse_document(self, data: bytes, name: str) -> Document | None:
+        if not name.endswith(".poem"):
+            return None
+        try:
+            stanzas = data.decode().split("\n\n")
+        except UnicodeDecodeError:
+            raise InvalidRequest("A poem is written in UTF-8, and this is not.") from None
+        sections = (Section(text, f"stanza {i}") for i, text in enumerate(stanzas, 1))
+        return Document(name.removesuffix(".poem"), tuple(sections), "text/plain")
