@@ -35,6 +35,7 @@ ORDER = (
     "prompt",
     "metrics",
     "hub",
+    "media",
     "model_files",
     "models",
     "engines",
@@ -62,6 +63,8 @@ ONLY_IN = {
     "prometheus_client": ("metrics",),
     "aiosqlite": ("store",),
     "huggingface_hub": ("hub",),
+    "rapidocr": ("media.ocr",),
+    "open_clip": ("media.clip",),
 }
 """Libraries that change hands at one place each, so that replacing one is a change there."""
 

@@ -3,6 +3,7 @@
     HooklineError
     ├── StartError                 the server cannot start; shown without a traceback
     │   ├── ConfigError            a setting is wrong
+    │   │   └── MissingExtra       it needs libraries that are not installed
     │   └── PluginError            a plugin cannot be used
     └── ApiError                   an answer to a client, in OpenAI's error body
         ├── InvalidRequest     400
@@ -39,6 +40,21 @@ class StartError(HooklineError):
 
 class ConfigError(StartError):
     """A setting is missing, unknown or wrong."""
+
+
+class MissingExtra(ConfigError):
+    """What is asked for needs the libraries of an extra that is not installed.
+
+    ``what`` begins a sentence, ``extra`` is one of Hookline's, ``module`` what could not be
+    imported.
+    """
+
+    def __init__(self, what: str, extra: str, module: str | None = None) -> None:
+        missing = f" ('{module}' is missing)" if module else ""
+        super().__init__(
+            f"{what} needs libraries that are not installed{missing}; install them with: "
+            f"pip install 'hookline[{extra}]'"
+        )
 
 
 class PluginError(StartError):

@@ -1,0 +1,55 @@
+"""The text in an image, read by RapidOCR with the models that it brings along."""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import TYPE_CHECKING, Any
+
+from hookline.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class TextReader:
+    """Reads printed text. Loads its models when it is made; may be shared by threads.
+
+    ``threads`` are the cores that one reading may use. Raises MissingExtra where the library is
+    not installed.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._lock = threading.Lock()
+        self._engine = _engine(threads)
+
+    def read(self, image: Image.Image | bytes) -> str:
+        """The lines of text in reading order, one a line; empty where there is none.
+
+        ``image`` as bytes is an encoded image that is trusted: nothing limits what decoding it
+        costs. Takes seconds for a page.
+        """
+        import numpy as np
+        from PIL import Image
+
+        if isinstance(image, bytes):
+            image = Image.open(io.BytesIO(image))
+        # RapidOCR takes arrays as OpenCV has them: blue first.
+        pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
+        with self._lock:
+            lines: tuple[str, ...] | None = getattr(self._engine(pixels), "txts", None)
+        return "\n".join(lines or ())
+
+
+def _engine(threads: int) -> Any:
+    try:
+        from rapidocr import RapidOCR
+    except ImportError as error:
+        raise MissingExtra("Reading the text in images", "ocr", error.name) from error
+    return RapidOCR(
+        params={
+            "Global.log_level": "error",
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
