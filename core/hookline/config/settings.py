@@ -91,6 +91,31 @@ class QuotaSettings(_Table):
     per_key: bool = Field(False, description="Count by key instead of over all keys.")
 
 
+class IsolationSettings(_Table):
+    """``[isolation]``: how much of a plugin's failures is borne."""
+
+    hook_seconds: float = Field(
+        30, gt=0, description="How long a plugin's async hook may take; then it is cancelled."
+    )
+    transform_seconds: float = Field(
+        300, gt=0, description="The same for hooks that work long: transform, and services."
+    )
+    start_seconds: float = Field(
+        300, gt=0, description="How long a plugin may take to start, and to stop."
+    )
+    blocking_seconds: float = Field(
+        2,
+        gt=0,
+        description="A hook written with 'def' cannot be interrupted; longer counts as a failure.",
+    )
+    max_failures: int = Field(
+        5, ge=1, description="Failures of a hook in a row after which its plugin is paused."
+    )
+    pause_seconds: float = Field(
+        30, gt=0, description="How long a plugin is paused before one request tries it again."
+    )
+
+
 class Settings(BaseSettings):
     """All settings of one server.
 
@@ -112,8 +137,14 @@ class Settings(BaseSettings):
     plugins: list[str] | None = Field(
         None,
         examples=[["*"]],
-        description="Plugins in the order of their calls. '*' stands for every built-in that is "
-        "not named; left out: only these.",
+        description="Plugins in the order of their calls. '*' stands for every built-in and every "
+        "file of plugin_dir that is not named, '-name' takes one out; left out: '*'.",
+    )
+    plugin_dir: Path | None = Field(
+        None,
+        examples=["plugins"],
+        description="Folder of plugins that are single files; left out: 'plugins' beside this "
+        "file, where there is one.",
     )
     essential: list[str] = Field(
         default=[],
@@ -131,6 +162,7 @@ class Settings(BaseSettings):
     auth: AuthSettings = AuthSettings()
     cors: CorsSettings = CorsSettings()
     quota: QuotaSettings = QuotaSettings()
+    isolation: IsolationSettings = IsolationSettings()
     plugin: dict[str, dict[str, Any]] = Field(default={}, description="A table for each plugin.")
     _origins: Origins = PrivateAttr(default_factory=Origins)
 

@@ -23,6 +23,8 @@ from hookline.config.settings import DEFAULT_MODEL, Settings, is_path
 from hookline.errors import ConfigError
 
 FILE_NAME = "hookline.toml"
+PLUGINS = "plugins"
+"""The folder beside the configuration file whose files are plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ def load_settings(
     _resolve_sources(total)
     settings = _validated(total)
     settings.came_from(total.origins)
+    if (
+        settings.plugin_dir is None
+        and file
+        and (beside := file.absolute().parent / PLUGINS).is_dir()
+    ):
+        settings.plugin_dir = beside
     return LoadedSettings(settings, file)
 
 
