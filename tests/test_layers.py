@@ -17,6 +17,7 @@ ROOT = Path(hookline.__file__).parent
 
 ORDER = (
     "errors",
+    "images",
     "messages",
     "documents",
     "sources",
@@ -32,6 +33,7 @@ ORDER = (
     "store",
     "auth",
     "quota",
+    "marks",
     "prompt",
     "metrics",
     "hub",

@@ -11,8 +11,9 @@ import pytest
 from hookline.engine import Card
 from hookline.engines.scripted import BOS, IM_END, IM_START, ScriptedEngine
 from hookline.errors import ContextLengthExceeded, InvalidRequest, StartError
+from hookline.marks import SEAM, Defuser, tokenize
 from hookline.messages import Message
-from hookline.prompt import SEAM, ChatTemplate, Defuser, fit, template_variables, tokenize
+from hookline.prompt import ChatTemplate, fit, template_variables
 
 
 def clock() -> datetime:
@@ -74,8 +75,8 @@ def test_defusing_reaches_keys_and_nested_values() -> None:
 
 def test_the_begin_token_is_written_once() -> None:
     engine = ScriptedEngine()
-    assert tokenize(engine, "<s>hi").count(BOS) == 1
-    assert tokenize(engine, "hi").count(BOS) == 1
+    assert tokenize(engine, "<s>hi").ids.count(BOS) == 1
+    assert tokenize(engine, "hi").ids.count(BOS) == 1
 
 
 def test_developer_is_system_to_a_template() -> None:
@@ -148,7 +149,7 @@ def test_the_oldest_turns_go_first_and_no_more_than_needed(context: int) -> None
     if prompt.dropped:
         assert prompt.dropped % 2 == 0
         one_more = [messages[0], *messages[prompt.dropped - 1 :]]
-        tokens = tokenize(engine, render([m.for_template() for m in one_more]))
+        tokens = tokenize(engine, render([m.for_template() for m in one_more])).ids
         assert len(tokens) >= context
 
 

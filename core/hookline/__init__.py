@@ -35,6 +35,7 @@ from hookline.errors import (
 )
 from hookline.exchange import Caller, Exchange, Usage
 from hookline.hookspecs import hookimpl, hookspec
+from hookline.images import Image
 from hookline.messages import (
     ImagePart,
     ImageUrl,
@@ -69,6 +70,7 @@ __all__ = [
     "Generation",
     "Grammar",
     "Held",
+    "Image",
     "ImagePart",
     "ImageUrl",
     "InvalidApiKey",

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from hookline.images import Image
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -169,7 +171,8 @@ class Grammar(Protocol):
 class Job:
     """What an engine is asked.
 
-    ``prompt`` are token ids, at least one. ``max_tokens`` None means until the model ends or
+    ``prompt`` are token ids, at least one; each token of ``images[i]`` is the negative number
+    ``-1 - i`` there (see `Engine.image_tokens`). ``max_tokens`` None means until the model ends or
     the context is full. ``stop_tokens`` end the answer besides the model's own end tokens and,
     like those, are not part of its text. ``logprobs`` is how many alternatives each token reports
     (0: only its own), None for no logprobs. ``grammar`` is what the answer must match;
@@ -185,6 +188,7 @@ class Job:
     logprobs: int | None = None
     grammar: Grammar | None = None
     opening: Grammar | None = None
+    images: Sequence[Image] = ()
     ignore_end: bool = False
     extras: dict[str, Any] = field(default_factory=dict)
 
@@ -254,7 +258,8 @@ EngineState = Literal["loading", "ready", "failed", "closed"]
 
 class Engine(Protocol):
     """The thing that generates. All methods are called on the event loop and never block it,
-    except ``tokenize`` and ``detokenize``, which compute and may be called from any thread.
+    except ``tokenize``, ``detokenize`` and ``image_tokens``, which compute and may be called from
+    any thread.
     """
 
     @property
@@ -279,6 +284,14 @@ class Engine(Protocol):
     def detokenize(self, ids: Sequence[int]) -> str:
         """Token ids to text, control tokens written out, invalid bytes as U+FFFD.
         Raises ValueError for an id outside the vocabulary."""
+        ...
+
+    def image_tokens(self, image: Image, index: int = 0) -> list[int]:
+        """What stands in `Job.prompt` for an image that is ``images[index]``.
+
+        A number for every token that it takes: ``-1 - index`` for its own, and ids of text that
+        the model wants around them. Raises InvalidRequest where the model cannot see it.
+        """
         ...
 
     def vocabulary(self) -> Vocabulary:

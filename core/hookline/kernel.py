@@ -155,6 +155,7 @@ class Kernel:
             max_tokens=max_tokens,
             sampling=Sampling(temperature=temperature),
             grammar=grammar,
+            images=prompt.images,
         )
         async with aclosing(self.engine.submit(job)) as pieces:
             tokens = [token async for piece in pieces for token in piece.tokens]

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, model_validator
+
+from hookline.images import Image
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
@@ -46,6 +48,18 @@ class ImagePart(_Lenient):
 
     type: Literal["image_url"] = "image_url"
     image_url: ImageUrl
+    _pixels: Image | None = PrivateAttr(None)
+
+    @property
+    def pixels(self) -> Image | None:
+        """What the engine looks at, once a plugin has decoded the image; no client can set it."""
+        return self._pixels
+
+    def decoded(self, pixels: Image) -> "ImagePart":
+        """A copy with its pixels."""
+        copy = self.model_copy()
+        copy._pixels = pixels
+        return copy
 
 
 Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from hookline.engine import Card, Engine
 from hookline.errors import ContextLengthExceeded, InvalidRequest, StartError
 from hookline.hookspecs import hookimpl
+from hookline.images import Image
+from hookline.marks import Defuser, marked_images, tokenize
 from hookline.messages import Message
 
 GENERIC_TEMPLATE = (
@@ -23,10 +24,6 @@ GENERIC_TEMPLATE = (
     "{% if add_generation_prompt %}assistant:{% endif %}"
 )
 """For models that bring no template: plain names and text."""
-
-SEAM = "\ufdd0"
-"""Marks a place inside a control token's text that a client typed. A Unicode noncharacter, which no
-text contains on purpose; it is taken out of what clients send."""
 
 RESERVED_VARIABLES = frozenset({"messages", "bos_token", "eos_token"})
 
@@ -76,10 +73,11 @@ class ChatTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt that fits: its ids, and how many old messages were left out."""
+    """A prompt that fits: its ids, the images in it, and how many old messages were left out."""
 
     ids: list[int]
     dropped: int
+    images: tuple[Image, ...] = ()
 
 
 Render = Callable[[Sequence[Mapping[str, Any]]], str]
@@ -91,22 +89,24 @@ def fit(engine: Engine, messages: Sequence[Message], render: Render) -> Prompt:
     A turn is a user message with all that answers it: templates refuse half of one. System
     messages and everything from the last user message on stay. One token of the context is kept
     for the answer. The fewest turns that must go are found by bisection, since each try renders
-    and tokenizes. Raises ContextLengthExceeded.
+    and tokenizes. Images go with their messages. Raises ContextLengthExceeded.
     """
     card = engine.card
-    defuse = Defuser(card.special_tokens)
-    plain = [defuse.value(message.for_template()) for message in messages]
+    plain = _marked(messages, Defuser(card.special_tokens))
+    images = _images(messages)
     turns = _turns(messages)
 
     def attempt(drop: int) -> _Attempt:
         gone = {place for turn in turns[:drop] for place in turn}
         kept = [message for place, message in enumerate(plain) if place not in gone]
-        return _tokenized(engine, render(kept))
+        text = render(kept)
+        _must_hold_images(text, kept)
+        return _tokenized(engine, text, images)
 
     room = card.context - 1
     first = attempt(0)
     if first.needed <= room:
-        return Prompt(first.ids, 0)
+        return Prompt(first.ids, 0, first.images)
     shortest = attempt(len(turns)) if turns else first
     if shortest.needed > room:
         raise ContextLengthExceeded(
@@ -115,23 +115,56 @@ def fit(engine: Engine, messages: Sequence[Message], render: Render) -> Prompt:
             param="messages",
         )
     drop, best = _bisect(attempt, len(turns), shortest, room)
-    return Prompt(best.ids, sum(len(turn) for turn in turns[:drop]))
+    return Prompt(best.ids, sum(len(turn) for turn in turns[:drop]), best.images)
 
 
 class _Attempt(NamedTuple):
-    """A prompt's ids, none where it is hopelessly long, and how many there are at least."""
+    """A prompt's ids and images, none where it is hopelessly long, and how many ids there are at
+    least."""
 
     ids: list[int]
+    images: tuple[Image, ...]
     needed: int
 
 
-def _tokenized(engine: Engine, text: str) -> _Attempt:
+def _tokenized(engine: Engine, text: str, images: Sequence[Image]) -> _Attempt:
     card = engine.card
     least = len(text) // card.longest_token if card.longest_token else 0
     if least > card.context:
-        return _Attempt([], least)
-    ids = tokenize(engine, text)
-    return _Attempt(ids, len(ids))
+        return _Attempt([], (), least)
+    ids, seen = tokenize(engine, text, images)
+    return _Attempt(ids, seen, len(ids))
+
+
+def _marked(messages: Sequence[Message], defuse: Defuser) -> list[dict[str, Any]]:
+    """The messages for the template, their images marked by their places in the conversation."""
+    plain, count = [], 0
+    for message in messages:
+        plain.append(defuse.message(message, count))
+        count += len(message.images)
+    return plain
+
+
+def _images(messages: Sequence[Message]) -> list[Image]:
+    """The pixels of all images. Raises InvalidRequest where there are none yet."""
+    parts = [part for message in messages for part in message.images]
+    pixels = [part.pixels for part in parts if part.pixels is not None]
+    if len(pixels) < len(parts):
+        raise InvalidRequest(
+            "The conversation holds an image that no plugin has decoded.", param="messages"
+        )
+    return pixels
+
+
+def _must_hold_images(text: str, kept: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses a template that leaves an image out, which would be lost without a word."""
+    marked = {i for message in kept for i in marked_images(str(message["content"]))}
+    if marked - set(marked_images(text)):
+        raise InvalidRequest(
+            "The model's chat template leaves out an image of this conversation: an image cannot "
+            "be in a message of this kind.",
+            param="messages",
+        )
 
 
 def _bisect(
@@ -161,49 +194,6 @@ def _turns(messages: Sequence[Message]) -> list[list[int]]:
             turns.append([])
         turns[-1].append(place)
     return turns
-
-
-def tokenize(engine: Engine, text: str) -> list[int]:
-    """Ids of a rendered prompt. Control tokens count only where the template wrote them.
-
-    A template that writes the model's begin token itself gets no second one.
-    """
-    bos = engine.card.bos
-    begins = bool(bos) and text.startswith(bos)
-    ids: list[int] = []
-    for place, part in enumerate(text.split(SEAM)):
-        ids += engine.tokenize(part, special=True, bos=place == 0 and not begins)
-    return ids
-
-
-class Defuser:
-    """Breaks the text of control tokens in what a client sent, so that it stays text.
-
-    The break is a seam after the first character; `tokenize` cuts the rendered prompt there, and
-    neither half is a control token. Text without control tokens is tokenized as one piece.
-    """
-
-    def __init__(self, special_tokens: Sequence[str]) -> None:
-        longest_first = sorted((t for t in special_tokens if len(t) > 1), key=len, reverse=True)
-        pattern = "|".join(re.escape(token) for token in longest_first)
-        self._pattern = re.compile(pattern) if pattern else None
-
-    def text(self, text: str) -> str:
-        """One string, defused."""
-        text = text.replace(SEAM, "\ufffd")
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: match[0][0] + SEAM + match[0][1:], text)
-
-    def value(self, value: Any) -> Any:
-        """Every string inside lists and mappings, keys too."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.value(key): self.value(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
-        return value
 
 
 def template_variables(

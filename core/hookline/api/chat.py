@@ -88,6 +88,7 @@ async def prepare(work: Work, chat: ChatRequest) -> None:
         max_tokens=chat.limit,
         sampling=kernel.sampling(chat),
         logprobs=chat.logprobs_wanted,
+        images=prompt.images,
     )
     await kernel.plugins.shape_job(exchange, job)
     await work.submit(copies(job, chat.n), chat.stops)

@@ -59,7 +59,7 @@ def _asked(undeclared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def refuse_images(exchange: Exchange) -> None:
     """Raises InvalidRequest when no plugin took an image."""
     for place, message in enumerate(exchange.messages):
-        if message.images:
+        if any(part.pixels is None for part in message.images):
             raise InvalidRequest(
                 f"messages[{place}] holds an image, which needs the plugin 'vision'; it is not "
                 "active on this server.",

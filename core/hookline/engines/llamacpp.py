@@ -9,6 +9,8 @@ from hookline.config import ModelSettings
 from hookline.engine import Card, Vocabulary
 from hookline.engines.llama_generator import LlamaCppGenerator
 from hookline.engines.worker import WorkerEngine
+from hookline.errors import InvalidRequest
+from hookline.images import Image
 
 
 class LlamaCppEngine(WorkerEngine):
@@ -32,6 +34,10 @@ class LlamaCppEngine(WorkerEngine):
     def detokenize(self, ids: Sequence[int]) -> str:
         """Token ids to text. Raises ValueError for an id outside the vocabulary."""
         return self.generator.model.detokenize(ids)
+
+    def image_tokens(self, image: Image, index: int = 0) -> list[int]:
+        """What stands for an image in a prompt. Raises InvalidRequest without a projector."""
+        raise InvalidRequest(f"The model '{self.card.id}' cannot see images.", param="messages")
 
     def vocabulary(self) -> Vocabulary:
         """All tokens."""

@@ -40,6 +40,7 @@ class Run:
         self._first_token_at: float | None = None
         self._cached = 0
         self._predicted = 0
+        self._vision_ms = 0.0
 
     def started(self) -> None:
         """The job leaves the queue."""
@@ -53,6 +54,10 @@ class Run:
         """``done`` tokens of the prompt are read, ``cached`` of them without computing."""
         self._cached = cached
         self._say(progress=Prefill(done, len(self.job.prompt)))
+
+    def looked(self, seconds: float) -> None:
+        """A part of an image was encoded, which took this long."""
+        self._vision_ms += seconds * 1000
 
     def generated(self, *tokens: Token) -> None:
         """Tokens were sampled."""
@@ -87,6 +92,8 @@ class Run:
             prompt_ms=((first or now) - self._started_at) * 1000,
             predicted_n=self._predicted,
             predicted_ms=0.0 if first is None else (now - first) * 1000,
+            images=len(self.job.images),
+            vision_ms=self._vision_ms,
         )
 
     def _say(

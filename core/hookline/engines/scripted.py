@@ -5,6 +5,7 @@ It has the real worker, queue, cancel and prefill around it; only the model is m
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,10 +15,15 @@ from hookline.constraints import constraint_of
 from hookline.engine import Card, EngineStats, Job, Token, TopLogprob, Vocabulary
 from hookline.engines.run import Run
 from hookline.engines.worker import WorkerEngine
+from hookline.errors import InvalidRequest
+from hookline.images import Image
 
 BOS, EOS, IM_START, IM_END = 256, 257, 258, 259
 SPECIAL = {BOS: "<s>", EOS: "</s>", IM_START: "<|im_start|>", IM_END: "<|im_end|>"}
 _CONTROL_IDS = {text: token for token, text in SPECIAL.items()}
+IMAGE_TOKENS = 4
+"""What every image takes of the context, where the engine can see."""
+
 _CONTROL = re.compile("(" + "|".join(map(re.escape, _CONTROL_IDS)) + ")")
 FIRST_WORD = 260
 VOCABULARY = 4096
@@ -47,7 +53,9 @@ Line = str | bytes | Pause | Break | Exception
 error that fails this job alone."""
 
 Script = Callable[[str, Job], Iterable[Line]]
-"""Gets the prompt's text and the job; yields lines. When it ends, the model ends its answer."""
+"""Gets the prompt's text and the job; yields lines. When it ends, the model ends its answer.
+
+An image is ``[image 640x480]`` in the text; its pixels are in ``job.images``."""
 
 
 def say(*lines: Line) -> Script:
@@ -136,9 +144,19 @@ class ScriptedGenerator:
 
     def start(self, run: Run) -> None:
         """Opens the script for a job."""
-        prompt = b"".join(self._tokenizer.raw(token) for token in run.job.prompt)
-        lines = iter(self._script(prompt.decode(errors="replace"), run.job))
+        lines = iter(self._script(self._written(run.job), run.job))
         self._acts[run] = _Act(run, lines)
+
+    def _written(self, job: Job) -> str:
+        """The prompt as text, an image as its size in brackets."""
+        parts: list[bytes] = []
+        for place, tokens in itertools.groupby(job.prompt, key=lambda token: min(token, 0)):
+            if place < 0:
+                image = job.images[-1 - place]
+                parts.append(f"[image {image.width}x{image.height}]".encode())
+            else:
+                parts += map(self._tokenizer.raw, tokens)
+        return b"".join(parts).decode(errors="replace")
 
     def step(self) -> None:
         """Every job reads a chunk of its prompt or says one token."""
@@ -234,6 +252,7 @@ class ScriptedEngine(WorkerEngine):
         step_seconds: float = 0.0,
         prefill_chunk: int = 512,
         model: str = "scripted",
+        vision: bool = False,
     ) -> None:
         self._tokenizer = ScriptedTokenizer()
         self.generator = ScriptedGenerator(
@@ -256,6 +275,7 @@ class ScriptedEngine(WorkerEngine):
             bos=SPECIAL[BOS],
             eos=SPECIAL[EOS],
             special_tokens=tuple(SPECIAL.values()),
+            vision=vision,
         )
 
     @property
@@ -270,6 +290,14 @@ class ScriptedEngine(WorkerEngine):
     def detokenize(self, ids: Sequence[int]) -> str:
         """Token ids to text."""
         return b"".join(self._tokenizer.raw(token) for token in ids).decode(errors="replace")
+
+    def image_tokens(self, image: Image, index: int = 0) -> list[int]:
+        """What stands for an image in a prompt: the same number of tokens for each."""
+        if not self._card.vision:
+            raise InvalidRequest(
+                f"The model '{self._card.id}' cannot see images.", param="messages"
+            )
+        return [-1 - index] * IMAGE_TOKENS
 
     def vocabulary(self) -> Vocabulary:
         """All tokens known so far; words that later scripts bring are empty."""
