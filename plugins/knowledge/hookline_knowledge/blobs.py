@@ -1,0 +1,105 @@
+"""The bytes of files, each kept once under its hash."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookline import ApiError
+
+WRITE_BYTES = 1 << 18
+
+
+class FileTooLarge(ApiError):
+    """A file has more bytes than may be kept."""
+
+    status = 413
+    type = "invalid_request_error"
+    code = "request_too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Bytes that have come, not kept yet: where they are, how many, and their SHA-256 in hex."""
+
+    path: Path
+    bytes: int
+    hash: str
+
+
+class Blobs:
+    """The folder. ``incoming`` is where bytes wait until they are whole; the same file system."""
+
+    def __init__(self, folder: Path, incoming: Path) -> None:
+        self._folder = folder
+        self._incoming = incoming
+
+    def path(self, hash: str) -> Path:
+        """Where the bytes of that hash are."""
+        return self._folder / hash[:2] / hash
+
+    async def receive(self, parts: AsyncIterable[bytes], limit: int) -> Received:
+        """Writes bytes as they come, never many in memory. Raises FileTooLarge past ``limit``."""
+        path = self._incoming / secrets.token_hex(8)
+        digest, size = hashlib.sha256(), 0
+        try:
+            with path.open("xb") as file:
+
+                def write(data: bytes) -> None:
+                    digest.update(data)
+                    file.write(data)
+
+                async for data in _gathered(parts):
+                    size += len(data)
+                    if size > limit:
+                        raise _too_large(limit)
+                    await asyncio.to_thread(write, data)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return Received(path, size, digest.hexdigest())
+
+    def keep(self, received: Received) -> None:
+        """Puts what was received in its place. To be called while the catalog is locked, so that
+        nobody removes the same bytes at the same moment."""
+        path = self.path(received.hash)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        received.path.replace(path)
+
+    def discard(self, received: Received) -> None:
+        """Drops what was received and is not to be kept."""
+        received.path.unlink(missing_ok=True)
+
+    def remove(self, hash: str) -> None:
+        """Drops bytes that no file has any more. To be called while the catalog is locked."""
+        self.path(hash).unlink(missing_ok=True)
+
+
+async def read_file(path: Path) -> AsyncIterable[bytes]:
+    """The bytes of a file, read outside the event loop."""
+    with await asyncio.to_thread(path.open, "rb") as file:
+        while data := await asyncio.to_thread(file.read, WRITE_BYTES):
+            yield data
+
+
+async def _gathered(parts: AsyncIterable[bytes]) -> AsyncIterable[bytes]:
+    """The same bytes in fewer parts, since each costs a way to another thread and back."""
+    waiting = bytearray()
+    async for part in parts:
+        waiting += part
+        if len(waiting) >= WRITE_BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    if waiting:
+        yield bytes(waiting)
+
+
+def _too_large(limit: int) -> FileTooLarge:
+    return FileTooLarge(
+        f"The file is larger than {limit // (1024 * 1024)} MB, which is the most that is kept "
+        "([plugin.knowledge] max_file_mb)."
+    )

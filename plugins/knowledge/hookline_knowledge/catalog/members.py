@@ -1,0 +1,218 @@
+"""Files in collections, as functions of the catalog's open connection.
+
+A member's life: ``in_progress`` until a worker has taken it and is done, then ``completed``,
+``failed`` or ``cancelled``. Two states are for us only: ``superseded``, of an older reading of a
+file that is seen until the newer one is complete, and ``deleting``, of rows that nobody sees and
+that must leave the store. So whatever happens in between, a document is wholly there or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from hookline_knowledge.catalog.collections import CURRENT
+from hookline_knowledge.catalog.pages import Cursor, Listing, Page
+from hookline_knowledge.catalog.records import Attributes, Chunking, Member
+
+
+def add(
+    connection: sqlite3.Connection,
+    collection: int,
+    file: str,
+    *,
+    attributes: Attributes,
+    chunking: Chunking,
+    now: int,
+    batch: str | None = None,
+) -> Member:
+    """Puts a file into a collection, to be read. One that is there already and is or was read the
+    same way only gets the attributes and the batch."""
+    found = find(connection, collection, file)
+    if found and found.chunking == chunking and found.status in ("completed", "in_progress"):
+        row = connection.execute(
+            "UPDATE members SET attributes = ?, batch = coalesce(?, batch) WHERE seq = ? "
+            "RETURNING *",
+            (json.dumps(attributes), batch, found.seq),
+        ).fetchone()
+        return Member.of(row)
+    if found:
+        supersede(connection, found)
+    row = connection.execute(
+        "INSERT INTO members (collection, file, attributes, chunk_tokens, overlap_tokens, created, "
+        "batch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *",
+        (
+            *(collection, file, json.dumps(attributes)),
+            *(chunking.tokens, chunking.overlap, now, batch),
+        ),
+    ).fetchone()
+    return Member.of(row)
+
+
+def supersede(connection: sqlite3.Connection, member: Member) -> None:
+    """Makes room for a newer reading of the same file."""
+    state = "superseded" if member.status == "completed" else "deleting"
+    connection.execute("UPDATE members SET status = ? WHERE seq = ?", (state, member.seq))
+
+
+def find(connection: sqlite3.Connection, collection: int, file: str) -> Member | None:
+    """A file of a collection."""
+    row = connection.execute(
+        f"SELECT * FROM members WHERE collection = ? AND file = ? AND {CURRENT}",  # noqa: S608
+        (collection, file),
+    ).fetchone()
+    return Member.of(row) if row else None
+
+
+def page(
+    connection: sqlite3.Connection,
+    cursor: Cursor,
+    *,
+    collection: int,
+    status: str | None = None,
+    batch: str | None = None,
+) -> Page[Member]:
+    """A page of a collection's files. Raises KeyError for an unknown cursor."""
+    where = f"collection = ? AND {CURRENT} AND (? IS NULL OR batch = ?)"
+    listing = Listing("members", "seq", "file", Member.of, where, (collection, batch, batch))
+    return listing.page(connection, cursor, only={"status": status} if status else {})
+
+
+def visible(connection: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, Member]:
+    """Those of some members that a search may show."""
+    marks = ", ".join("?" * len(seqs))
+    rows = connection.execute(
+        f"SELECT * FROM members WHERE seq IN ({marks}) "  # noqa: S608 our own text
+        "AND status IN ('completed', 'superseded')",
+        tuple(seqs),
+    )
+    return {row["seq"]: Member.of(row) for row in rows}
+
+
+def searchable(connection: sqlite3.Connection, collections: Sequence[int]) -> list[Member]:
+    """All members of collections that a search may show."""
+    marks = ", ".join("?" * len(collections))
+    rows = connection.execute(
+        f"SELECT * FROM members WHERE collection IN ({marks}) "  # noqa: S608 our own text
+        "AND status IN ('completed', 'superseded')",
+        tuple(collections),
+    )
+    return [Member.of(row) for row in rows]
+
+
+def set_attributes(connection: sqlite3.Connection, seq: int, attributes: Attributes) -> Member:
+    """Replaces the attributes of a member."""
+    row = connection.execute(
+        "UPDATE members SET attributes = ? WHERE seq = ? RETURNING *", (json.dumps(attributes), seq)
+    ).fetchone()
+    return Member.of(row)
+
+
+def remove(connection: sqlite3.Connection, collection: int, file: str) -> None:
+    """Takes a file out of a collection."""
+    connection.execute(
+        "UPDATE members SET status = 'deleting' WHERE collection = ? AND file = ?",
+        (collection, file),
+    )
+
+
+# The way through the workers
+
+
+def take(connection: sqlite3.Connection, worker: str, batch: str | None = None) -> Member | None:
+    """The oldest member that nobody works on, now that worker's; of a batch, or of all."""
+    row = connection.execute(
+        "UPDATE members SET worker = ? WHERE seq = (SELECT seq FROM members WHERE "
+        "status = 'in_progress' AND worker IS NULL AND (? IS NULL OR batch = ?) "
+        "ORDER BY seq LIMIT 1) RETURNING *",
+        (worker, batch, batch),
+    ).fetchone()
+    return Member.of(row) if row else None
+
+
+def workers(connection: sqlite3.Connection) -> list[str]:
+    """Who has taken members."""
+    rows = connection.execute(
+        "SELECT DISTINCT worker FROM members WHERE status = 'in_progress' AND worker IS NOT NULL"
+    )
+    return [row["worker"] for row in rows]
+
+
+def release(connection: sqlite3.Connection, worker: str) -> None:
+    """Gives back what a worker had taken."""
+    connection.execute(
+        "UPDATE members SET worker = NULL WHERE worker = ? AND status = 'in_progress'", (worker,)
+    )
+
+
+def complete(connection: sqlite3.Connection, member: Member, worker: str, usage: int) -> bool:
+    """A member's rows are in the store: from now on they are seen, and older ones are not.
+
+    Older ones are earlier readings of the file, files with the same bytes, and files that were read
+    from the same path. False where the member is not wanted any more.
+    """
+    changed = connection.execute(
+        "UPDATE members SET status = 'completed', worker = NULL, usage_bytes = ? "
+        "WHERE seq = ? AND status = 'in_progress' AND worker = ?",
+        (usage, member.seq, worker),
+    ).rowcount
+    if not changed:
+        return False
+    same = (
+        "SELECT other.id FROM files AS other, files AS this WHERE this.id = :file AND "
+        "(other.hash = this.hash OR other.origin = this.origin)"
+    )
+    values = {"file": member.file, "seq": member.seq, "collection": member.collection}
+    connection.execute(
+        "UPDATE members SET status = 'deleting' WHERE collection = :collection "  # noqa: S608
+        f"AND seq < :seq AND file IN ({same}) AND status != 'in_progress'",
+        values,
+    )
+    # Of two that were read at the same time the older may be done last.
+    connection.execute(
+        "UPDATE members SET status = 'deleting' WHERE seq = :seq AND EXISTS "  # noqa: S608
+        "(SELECT 1 FROM members WHERE collection = :collection AND seq > :seq "
+        f"AND status = 'completed' AND file IN ({same}))",
+        values,
+    )
+    return True
+
+
+def fail(
+    connection: sqlite3.Connection, member: Member, worker: str, code: str, message: str
+) -> None:
+    """A member cannot be read, and says why. An older reading of it is dropped too."""
+    changed = connection.execute(
+        "UPDATE members SET status = 'failed', worker = NULL, error_code = ?, error_message = ? "
+        "WHERE seq = ? AND status = 'in_progress' AND worker = ?",
+        (code, message, member.seq, worker),
+    ).rowcount
+    if changed:
+        connection.execute(
+            "UPDATE members SET status = 'deleting' WHERE collection = ? AND file = ? AND seq < ?",
+            (member.collection, member.file, member.seq),
+        )
+
+
+def cancel_batch(connection: sqlite3.Connection, batch: str) -> list[int]:
+    """Cancels what of a batch is not done yet; which that were."""
+    rows = connection.execute(
+        "UPDATE members SET status = 'cancelled', worker = NULL WHERE batch = ? "
+        "AND status = 'in_progress' RETURNING seq",
+        (batch,),
+    )
+    return [row["seq"] for row in rows]
+
+
+def deleting(connection: sqlite3.Connection, limit: int) -> list[tuple[int, int]]:
+    """Collection and number of members whose rows must leave the store."""
+    rows = connection.execute(
+        "SELECT collection, seq FROM members WHERE status = 'deleting' LIMIT ?", (limit,)
+    )
+    return [(row["collection"], row["seq"]) for row in rows]
+
+
+def forget(connection: sqlite3.Connection, seqs: Sequence[int]) -> None:
+    """Drops members whose rows have left the store."""
+    connection.executemany("DELETE FROM members WHERE seq = ?", [(seq,) for seq in seqs])
