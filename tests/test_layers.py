@@ -47,15 +47,16 @@ ORDER = (
     "routes",
     "app",
     "cli",
+    "testing",
     "__main__",
 )
 """From the ground up: a module imports only what stands before it, or its own package."""
 
 ONLY_IN = {
-    "quart": ("api", "app"),
+    "quart": ("api", "app", "testing"),
     "quart_cors": ("api",),
     "werkzeug": ("api",),
-    "hypercorn": ("cli.serve",),
+    "hypercorn": ("cli.serve", "testing"),
     "uvloop": ("cli.serve",),
     "llama_cpp": ("engines",),
     "click": ("cli",),

@@ -84,7 +84,7 @@ def load_plugins(
     request fields of the core. Raises StartError.
     """
     sources = installed()
-    names = _wanted(settings, sources)
+    names = _wanted(settings, sources, extra or {})
     plugins = [_from_object(name, thing, settings) for name, thing in (extra or {}).items()]
     plugins += [_make(sources[name], settings) for name in names]
     plugins += [Plugin(name, instance=thing, core=True) for name, thing in (core or {}).items()]
@@ -116,12 +116,12 @@ def request_model(base: type[Request], fields: Sequence[type[BaseModel]]) -> typ
     )
 
 
-def _wanted(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
+def _wanted(settings: Settings, sources: Mapping[str, Source], extra: Iterable[str]) -> list[str]:
     own = [name for name, source in sources.items() if source.distribution == "hookline"]
     listed = [BUILT_IN] if settings.plugins is None else settings.plugins
     unlisted = [name for name in own if name not in listed]
     names = [n for name in listed for n in (unlisted if name == BUILT_IN else [name])]
-    for name in [*names, *settings.plugin]:
+    for name in [*names, *(settings.plugin.keys() - set(extra))]:
         if name not in sources:
             raise ConfigError(_unknown(name, sources))
     if len(set(names)) < len(names):
