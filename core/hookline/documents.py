@@ -19,11 +19,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that was read: its sections in order, and the media type that it really has."""
+    """A file that was read: its sections in order, and the media type that it really has.
+
+    ``notes`` say, in sentences for people, what is in the file and not in the sections.
+    """
 
     title: str
     sections: tuple[Section, ...]
     media_type: str
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
