@@ -16,8 +16,6 @@ from pydantic import BaseModel
 from hookline.engines.scripted import Pause
 from hookline.testing.server import LocalServer, plugin_name
 
-SAID = ("One", " two", " three", ".")
-
 IMPORT_PROBE = """
 import json, sys, threading, time
 import hookline
@@ -55,7 +53,7 @@ class PluginContractTests:
 
     ``settings`` are valid settings, ``bad_settings`` tables that must be refused, ``request`` the
     request fields that put it to work, ``extra_plugins`` what it needs beside it, ``heavy_imports``
-    those heavy libraries that importing its module may load.
+    those heavy libraries that importing its module may load, ``said`` what the model says.
     """
 
     plugin: ClassVar[type]
@@ -65,6 +63,7 @@ class PluginContractTests:
     request: ClassVar[Mapping[str, Any]] = {}
     extra_plugins: ClassVar[Sequence[str]] = ()
     heavy_imports: ClassVar[Sequence[str]] = ()
+    said: ClassVar[Sequence[str]] = ("One", " two", " three", ".")
 
     @pytest.fixture
     def started(self, tmp_path: Path) -> Iterator[LocalServer]:
@@ -122,7 +121,7 @@ class PluginContractTests:
         started.plays(lambda prompt, job: _slow_words())
         started.stream("Hi", leave_after=2, **self.request)
         started.wait_until_idle()
-        started.says(*SAID)
+        started.says(*self.said)
         started.chat("Hi", **self.request)
 
     def test_its_routes_ask_for_a_key(self, started: LocalServer) -> None:
@@ -192,7 +191,7 @@ class PluginContractTests:
         for other in self.extra_plugins:
             server.use(other)
         server.use(self.plugin, self.name, **settings)
-        server.says(*SAID)
+        server.says(*self.said)
         return server
 
     def _refused(self, data_dir: Path, table: Mapping[str, Any], word: str) -> None:
