@@ -20,6 +20,7 @@
         ├── EngineUnavailable  502
         └── Unavailable        503
             ├── NoModel
+            ├── PluginPaused
             ├── QueueFull
             └── ShuttingDown
 
@@ -197,6 +198,12 @@ class NoModel(Unavailable):
     """No model is loaded yet."""
 
     code = "model_not_loaded"
+
+
+class PluginPaused(Unavailable):
+    """The request asks for a plugin that is left alone for a while, because it kept failing."""
+
+    code = "plugin_paused"
 
 
 class QueueFull(Unavailable):

@@ -61,7 +61,9 @@ class Exchange:
 
     ``request`` is what was asked and stays as it came; ``messages`` is the working copy that
     transforms edit. ``sources`` are numbered by their place. ``state`` is for plugins to keep
-    something between two of their hooks, by plugin name.
+    something between two of their hooks, by plugin name. ``warnings`` tell the client what is
+    missing from its answer: each names a plugin, a hook and, as ``message``, what happened.
+    ``paused`` are the plugins that are left out of this request, from its first hook to its last.
     """
 
     id: str
@@ -77,6 +79,8 @@ class Exchange:
     sources: list[dict[str, Any]] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     listener: Callable[[Report], None] | None = None
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    paused: frozenset[str] | None = None
 
     def report(self, phase: str, step: str | None = None, detail: str | None = None) -> None:
         """Tells a client that reads a stream what is being done for it.

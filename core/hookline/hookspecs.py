@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     import click
     from quart import Blueprint
 
+API_VERSION = "1.0"
+"""The version of this contract. The second number grows with what it adds, the first with what it
+takes away or changes; plugins name the range that they fit in ``api``."""
+
 hookspec = pluggy.HookspecMarker("hookline")
 hookimpl = pluggy.HookimplMarker("hookline")
 """Marks a plugin's method as the implementation of the hook of the same name."""

@@ -1,0 +1,302 @@
+"""How a hook of a plugin is called: within its budget, with its failures kept to itself.
+
+A plugin that raises from the `ApiError` tree refuses the request on purpose. Anything else that it
+raises, and every call that takes too long, is its own failure: it is logged, counted, told to the
+client as a warning, and costs only that plugin's part of the answer. The request fails where it
+asked for one of the plugin's fields, or where the call is closed: one that must not be left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType, coroutine
+from typing import Any
+
+from hookline.config import IsolationSettings
+from hookline.errors import ApiError, PluginFailed, PluginPaused
+from hookline.exchange import Exchange
+from hookline.plugin import Plugin
+
+log = logging.getLogger(__name__)
+
+Watch = Callable[[str, str, float, bool], None]
+"""Told after every call of a hook: plugin, hook, seconds, whether it failed."""
+
+Use = Callable[[Any], object]
+"""Takes an answer; where it raises, the answer was wrong and the call has failed."""
+
+
+class OverBudget(Exception):
+    """A hook did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One plugin's implementation of one hook; ``budget`` is in seconds."""
+
+    plugin: Plugin
+    hook: str
+    function: Callable[..., Any]
+    arguments: tuple[str, ...]
+    budget: float
+
+    def __call__(self, arguments: Mapping[str, Any]) -> Any:
+        return self.function(*[arguments[name] for name in self.arguments])
+
+
+def _ignore(plugin: str, hook: str, seconds: float, failed: bool) -> None:
+    """Watches nothing."""
+
+
+@dataclass(slots=True)
+class Isolation:
+    """Calls hooks for one server. ``now`` are seconds of a monotonic clock."""
+
+    limits: IsolationSettings = field(default_factory=IsolationSettings)
+    watch: Watch = _ignore
+    now: Callable[[], float] = time.monotonic
+    _open: dict[str, Plugin] = field(default_factory=dict)
+
+    async def wait(
+        self,
+        call: Call,
+        arguments: Mapping[str, Any],
+        exchange: Exchange | None = None,
+        *,
+        closed: bool = False,
+    ) -> Any:
+        """The answer of an async hook; None where the plugin is left out or fails.
+
+        Raises PluginFailed where the request cannot go on without it.
+        """
+        if not (closed or self._admits(call, exchange)):
+            return None
+        begin = time.perf_counter()
+        try:
+            answer = await within(call.budget, call(arguments))
+        except ApiError:
+            self._ended(call, exchange, begin)
+            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            return self.failed(call, exchange, error, closed=closed)
+        except (Exception, SystemExit) as error:
+            return self.failed(call, exchange, error, closed=closed)
+        self._ended(call, exchange, begin)
+        return answer
+
+    def ask(
+        self,
+        call: Call,
+        arguments: Mapping[str, Any],
+        exchange: Exchange | None = None,
+        use: Use | None = None,
+    ) -> Any:
+        """The answer of a plain hook, like `wait`; nothing can interrupt it."""
+        if not self._admits(call, exchange):
+            return None
+        begin = time.perf_counter()
+        try:
+            answer = call(arguments)
+            if use is not None and answer is not None:
+                use(answer)
+        except ApiError:
+            self._ended(call, exchange, begin)
+            raise
+        except (Exception, SystemExit) as error:
+            return self.failed(call, exchange, error)
+        self._ended(call, exchange, begin, blocks=True)
+        return answer
+
+    # What became of a call
+
+    def failed(
+        self,
+        call: Call,
+        exchange: Exchange | None,
+        error: BaseException,
+        *,
+        closed: bool = False,
+    ) -> None:
+        """Counts, logs and tells a failure. Raises PluginFailed like `wait`."""
+        plugin, hook = call.plugin, call.hook
+        log.error("plugin %s failed in %s", plugin.name, hook, exc_info=error)
+        plugin.failures += 1
+        what = str(error) if isinstance(error, OverBudget) else f"failed ({type(error).__name__})"
+        plugin.last_failure = f"{what} in {hook}"
+        self._count(call)
+        self.watch(plugin.name, hook, 0.0, True)
+        if closed or plugin.essential or _asks(exchange, plugin):
+            raise PluginFailed(
+                f"The plugin '{plugin.name}' failed in '{hook}', and this request needs it. "
+                "The server's log has the details."
+            ) from error
+        warn(exchange, plugin, hook, f"The plugin '{plugin.name}' {what}; its part is missing.")
+
+    def worked(self, call: Call, exchange: Exchange | None) -> None:
+        """Ends a row of failures, unless the plugin had nothing to do for this request."""
+        plugin = call.plugin
+        if not plugin.breaker.in_a_row or not _had_work(exchange, plugin):
+            return
+        plugin.breaker.succeeded(call.hook)
+        if plugin.breaker.open_until is None and plugin.name in self._open:
+            del self._open[plugin.name]
+            log.info("plugin %s works again", plugin.name)
+
+    def _ended(
+        self, call: Call, exchange: Exchange | None, begin: float, *, blocks: bool = False
+    ) -> None:
+        seconds = time.perf_counter() - begin
+        self.watch(call.plugin.name, call.hook, seconds, False)
+        if blocks and seconds > self.limits.blocking_seconds:
+            self._overrun(call, seconds)
+        elif call.plugin.breaker.in_a_row:
+            self.worked(call, exchange)
+
+    def _overrun(self, call: Call, seconds: float) -> None:
+        plugin = call.plugin
+        what = f"blocked the server for {seconds:.1f} s in {call.hook}"
+        log.warning("plugin %s %s", plugin.name, what)
+        plugin.overruns += 1
+        plugin.last_failure = what
+        self._count(call)
+
+    def _count(self, call: Call) -> None:
+        plugin = call.plugin
+        if plugin.core:
+            return
+        if plugin.breaker.failed(call.hook, self.now()):
+            log.error("plugin %s is %s", plugin.name, plugin.paused(self.now()))
+        if plugin.breaker.open_until is not None:
+            self._open[plugin.name] = plugin
+
+    # Who is left out
+
+    def _admits(self, call: Call, exchange: Exchange | None) -> bool:
+        """Whether a call is made; a request leaves the same plugins out from begin to end."""
+        if exchange is None:
+            return call.plugin.name not in self._open or self._may_try(call)
+        if exchange.paused is None:
+            self.choose(exchange)
+        return not exchange.paused or call.plugin.name not in exchange.paused
+
+    def _may_try(self, call: Call) -> bool:
+        """Outside of requests only the hook that fails is left out."""
+        breaker = call.plugin.breaker
+        blamed = call.hook in breaker.in_a_row and not call.plugin.essential
+        return not blamed or breaker.trying or breaker.admits(self.now())
+
+    def choose(self, exchange: Exchange) -> None:
+        """Decides which plugins a request goes without. Raises PluginPaused where it asks for one.
+
+        Essential ones never: leaving them out would open what they close.
+        """
+        exchange.paused = frozenset()
+        if not self._open:
+            return
+        now = self.now()
+        optional = [plugin for plugin in self._open.values() if not plugin.essential]
+        out = [plugin for plugin in optional if not plugin.breaker.admits(now)]
+        exchange.paused = frozenset(plugin.name for plugin in out)
+        for plugin in out:
+            message = f"The plugin '{plugin.name}' is {plugin.paused(now)}."
+            if _asks(exchange, plugin):
+                seconds = int(plugin.breaker.remaining(now)) + 1
+                raise PluginPaused(message, retry_after=seconds)
+            warn(exchange, plugin, plugin.breaker.hook or "", message)
+
+
+def warn(exchange: Exchange | None, plugin: Plugin, hook: str, message: str) -> None:
+    """Tells the client of a request what its answer goes without."""
+    warning = {"plugin": plugin.name, "hook": hook, "message": message}
+    if exchange is not None and warning not in exchange.warnings:
+        exchange.warnings.append(warning)
+
+
+def _asks(exchange: Exchange | None, plugin: Plugin) -> bool:
+    return exchange is not None and exchange.asks_for(plugin.request_fields)
+
+
+def _had_work(exchange: Exchange | None, plugin: Plugin) -> bool:
+    """Whether a plugin's success means anything: one that was not asked has nothing to fail in."""
+    return exchange is None or plugin.request_fields is None or _asks(exchange, plugin)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this task; else a task of the plugin's own was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+# Budgets
+
+
+async def within(seconds: float, hook: Coroutine[Any, Any, Any]) -> Any:
+    """Awaits a hook for so long, then cancels it. Raises OverBudget.
+
+    The clock is only started where the hook really waits: most never do, and a timer costs more
+    than they do.
+    """
+    try:
+        waits_for = hook.send(None)
+    except StopIteration as end:
+        return end.value
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            return await _resumed(hook, waits_for)
+    except TimeoutError:
+        if timeout.expired():
+            raise OverBudget(f"did not answer within {seconds:g} s") from None
+        raise
+
+
+@coroutine
+def _resumed(hook: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
+    """Goes on with a coroutine that was begun by hand and waits for something."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            step: Callable[[], Any] = partial(hook.throw, error)
+        else:
+            step = partial(hook.send, sent)
+        try:
+            waits_for = step()
+        except StopIteration as end:
+            return end.value
+
+
+# Start and stop
+
+
+async def enter(
+    stack: AsyncExitStack,
+    plugin: Plugin,
+    manager: AbstractAsyncContextManager[None],
+    seconds: float,
+) -> None:
+    """Enters a plugin's lifespan, to be left with the stack. Raises what it raises, or OverBudget.
+
+    What goes wrong while it is left is logged: the others must be left too.
+    """
+
+    async def leave(
+        kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await manager.__aexit__(kind, error, trace)
+        except Exception as failure:
+            if failure is not error:
+                log.exception("plugin %s failed while it stopped", plugin.name)
+
+    await within(seconds, manager.__aenter__())
+    stack.push_async_exit(leave)
