@@ -138,8 +138,12 @@ class PluginContractTests:
         for _ in range(2):
             started.start().chat("Hi", **self.request)
             started.stop()
-        left = {thread.name for thread in set(threading.enumerate()) - before if thread.is_alive()}
-        assert not {name for name in left if not name.startswith("asyncio_")}
+
+        def left() -> set[str]:
+            news = {thread.name for thread in set(threading.enumerate()) - before}
+            return {name for name in news if not name.startswith("asyncio_")}
+
+        started.wait_until(lambda: not left())
 
     def test_two_servers_in_one_process(self, started: LocalServer, tmp_path: Path) -> None:
         """Nothing is kept at module level: a second server does not disturb the first."""
