@@ -1,0 +1,123 @@
+"""The passages that the model gets to read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hookline import Embedder
+from hookline_websearch import ranking
+from hookline_websearch.passages import Passage, passages_of
+
+EMBEDDED = 40
+"""Passages that are compared by meaning: the best by their words. All would take seconds."""
+
+ALIKE = 0.8
+"""Share of words in common from which on one of two passages is enough."""
+
+LEAST_TOKENS = 40
+"""Tokens of the budget below which no further passage is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A page that may be quoted: its site, its title, and the text that was read, or at least
+    found by the search."""
+
+    site: str
+    title: str
+    text: str
+
+
+CountTokens = Callable[[str], int]
+
+
+async def choose(
+    pages: Sequence[Candidate],
+    questions: Sequence[str],
+    budget: int,
+    count: CountTokens,
+    *,
+    embedder: Embedder | None = None,
+    seconds: float = 1.0,
+) -> list[Passage]:
+    """The passages that say most about the questions, within a budget of tokens.
+
+    ``pages`` come in the order of the search; ``questions`` are the user's and the queries. The
+    result goes page by page, the page of the best passage first, and has two sites where there are
+    two. Comparing by meaning is given up after so many seconds.
+    """
+    passages = [passage for n, page in enumerate(pages) for passage in passages_of(n, page.text)]
+    texts = [f"{pages[passage.page].title}\n{passage.whole}" for passage in passages]
+    rankings: list[ranking.Ranking] = [ranking.beginnings(passages)]
+    rankings += await asyncio.to_thread(ranking.lexical, texts, questions)
+    best = ranking.fused(rankings)
+    if embedder is not None:
+        rankings.append(await _by_meaning(embedder, texts, best, questions[0], seconds))
+        best = ranking.fused(rankings)
+    ordered = _two_sites_first([passages[place] for place in best], pages)
+    return by_page(_within(ordered, budget, count))
+
+
+async def _by_meaning(
+    embedder: Embedder, texts: Sequence[str], best: Sequence[int], question: str, seconds: float
+) -> list[int]:
+    """The best passages in the order of their meaning; none where that takes too long."""
+    places = best[:EMBEDDED]
+    try:
+        async with asyncio.timeout(seconds):
+            asked = await embedder.embed([question], kind="query")
+            vectors = await embedder.embed([texts[place] for place in places])
+    except TimeoutError:
+        return []
+    order = await asyncio.to_thread(ranking.by_meaning, vectors, asked[0])
+    return [places[index] for index in order]
+
+
+def _two_sites_first(best: Sequence[Passage], pages: Sequence[Candidate]) -> list[Passage]:
+    """The same with the best passage of a second site at second place."""
+    if not best:
+        return []
+    first = pages[best[0].page].site
+    other = next((passage for passage in best if pages[passage.page].site != first), None)
+    if other is None:
+        return list(best)
+    return [best[0], other, *(p for p in best[1:] if p is not other)]
+
+
+def _within(best: Iterable[Passage], budget: int, count: CountTokens) -> list[Passage]:
+    """As many as fit, best first, without those that say what another one says.
+
+    The very first is cut where it does not fit by itself.
+    """
+    chosen: list[Passage] = []
+    words: list[set[str]] = []
+    for passage in best:
+        if budget < LEAST_TOKENS:
+            break
+        said = set(ranking.tokens(passage.text))
+        if any(_alike(said, other) for other in words):
+            continue
+        cost = count(passage.whole)
+        if cost <= budget:
+            chosen.append(passage)
+            words.append(said)
+            budget -= cost
+        elif not chosen:
+            return [_cut(passage, budget / cost)]
+    return chosen
+
+
+def _cut(passage: Passage, share: float) -> Passage:
+    return replace(passage, text=passage.text[: int(len(passage.text) * share)])
+
+
+def _alike(one: set[str], other: set[str]) -> bool:
+    return len(one & other) >= ALIKE * max(len(one | other), 1)
+
+
+def by_page(best: Sequence[Passage]) -> list[Passage]:
+    """Page by page, that of the best passage first, each page from top to bottom."""
+    order = {page: n for n, page in reversed(list(enumerate(p.page for p in best)))}
+    return sorted(best, key=lambda passage: (order[passage.page], passage.place))
