@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from hookline_knowledge.parsing.settings import ParsingSettings
+
 
 class KnowledgeSettings(BaseModel):
     """Settings of the plugin."""
@@ -40,4 +42,7 @@ class KnowledgeSettings(BaseModel):
         default={},
         description="How s3:// is reached: region, endpoint, allow_http, access_key_id, "
         "secret_access_key.",
+    )
+    parsing: ParsingSettings = Field(
+        default=ParsingSettings(), description="What reading a file may cost."
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from hookline import Section
+from hookline_knowledge.locations import numbered
 from hookline_knowledge.parsing.reading import Reading
 from hookline_knowledge.parsing.unreadable import too_much
 
@@ -43,7 +44,7 @@ def sections(rows: Iterable[Row], place: str, reading: Reading) -> Iterator[Sect
 
 
 def _section(lines: list[str], first: int, place: str) -> Section:
-    where = f"rows {first}-{first + len(lines) - 1}"
+    where = numbered("row", first, first + len(lines) - 1)
     return Section("\n".join(lines), f"{place}, {where}" if place else where)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hookline import Section
+from hookline_knowledge.locations import numbered
 from hookline_knowledge.parsing.charset import clean, decode
 from hookline_knowledge.parsing.reading import Reading
 
@@ -12,4 +13,4 @@ from hookline_knowledge.parsing.reading import Reading
 def read(data: bytes, reading: Reading) -> Iterator[Section]:
     """The text with its range of lines."""
     text = clean(decode(data)).rstrip("\n")
-    yield Section(text, f"lines 1-{text.count(chr(10)) + 1}")
+    yield Section(text, numbered("line", 1, text.count("\n") + 1))
