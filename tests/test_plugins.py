@@ -124,7 +124,10 @@ async def test_a_failure_costs_only_the_plugin_s_part() -> None:
     loaded = plugins(broken=Broken(), fine=Recorder("fine", calls))
     await loaded.transform(exchange(loaded))
     assert calls == ["fine"]
-    assert loaded.opening_fields(exchange(loaded)) == {"who": "fine", "fine": True}
+    fields = loaded.opening_fields(exchange(loaded))
+    (warning,) = fields.pop("warnings")
+    assert fields == {"who": "fine", "fine": True}
+    assert (warning["plugin"], warning["hook"]) == ("broken", "opening_fields")
     await loaded.settle(exchange(loaded), None)
     assert loaded.found["broken"].failures == 3
 
@@ -186,7 +189,9 @@ def test_a_broken_stage_fails_the_request_that_asked_for_it(words: list[str]) ->
 async def test_every_call_is_watched() -> None:
     seen: list[tuple[str, str, bool]] = []
     loaded = plugins(broken=Broken(), fine=Recorder("fine", []))
-    loaded.watch = lambda plugin, hook, seconds, failed: seen.append((plugin, hook, failed))
+    loaded.isolation.watch = lambda plugin, hook, seconds, failed: seen.append(
+        (plugin, hook, failed)
+    )
     await loaded.transform(exchange(loaded))
     assert seen == [("broken", "transform", True), ("fine", "transform", False)]
 

@@ -12,7 +12,7 @@ from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
 from hookline.errors import PluginError
 from hookline.kernel import Kernel
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
 from hookline.server import Clock
 
 

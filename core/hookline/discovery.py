@@ -1,73 +1,54 @@
-"""Finds plugins, makes them, and checks that they fit, before any of them is called.
+"""Loads plugins, and checks that they fit, before any of their hooks is called.
 
 Whatever is wrong with one plugin becomes one line in its `Plugin.reason`; the others go on. Only
-three things stop the start: a name that matches nothing, two plugins that claim one request field,
-and an essential plugin that cannot work.
+two things stop the start: a name that matches nothing, and an essential plugin that cannot work.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import pluggy
 from pydantic import BaseModel, create_model
 
+from hookline.about import About
+from hookline.breaker import Breaker
 from hookline.config import Settings, validate_plugin_table
+from hookline.contract import (
+    IMPLEMENTATION,
+    SPEC,
+    HookMethod,
+    first_problem,
+    implemented,
+    marked,
+    refused_spec,
+)
 from hookline.errors import ConfigError, PluginError
 from hookline.hookspecs import Hooks
-from hookline.plugins import Plugin, Plugins, empty_manager
+from hookline.plugin import Plugin
+from hookline.plugin_sources import GROUP, PluginSource, all_sources
+from hookline.plugins import Plugins, empty_manager
+from hookline.python_source import Unreadable
+
+__all__ = ["GROUP", "load_plugins", "request_model"]
 
 log = logging.getLogger(__name__)
 
 Request = TypeVar("Request", bound=BaseModel)
-Spec = Callable[..., Any]
-
-GROUP = "hookline.plugins"
-"""The entry point group that announces plugins."""
 
 BUILT_IN = "*"
-"""In ``plugins``, stands for every built-in plugin that is not named."""
+"""In ``plugins``, stands for every built-in plugin, and every file, that is not named."""
+
+OFF = "-"
+"""In ``plugins``, stands before the name of one that is to be off."""
 
 PROVIDERS = {"constraint": "create_constraint", "embedder": "create_embedder"}
-"""What a plugin may ask for in ``requires``, and the hook that provides it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a plugin comes from: an entry point, or an object made by the program itself."""
-
-    name: str
-    load: Callable[[], Any]
-    distribution: str | None = None
-    version: str | None = None
-
-    @classmethod
-    def of_entry_point(cls, entry: EntryPoint) -> Source:
-        """A plugin installed as a package."""
-        dist = entry.dist
-        return cls(
-            entry.name, entry.load, dist.name if dist else None, dist.version if dist else None
-        )
-
-
-def installed() -> dict[str, Source]:
-    """Every announced plugin by name. Raises PluginError when two packages announce one name."""
-    found: dict[str, Source] = {}
-    for entry in entry_points(group=GROUP):
-        source = Source.of_entry_point(entry)
-        other = found.setdefault(entry.name, source)
-        if other.distribution != source.distribution:
-            raise PluginError(
-                f"Two packages announce a plugin '{entry.name}': {other.distribution} and "
-                f"{source.distribution}. Uninstall one of them."
-            )
-    return found
+"""Services that a plugin provides by implementing a hook."""
 
 
 def load_plugins(
@@ -83,11 +64,11 @@ def load_plugins(
     ``extra`` are instances or classes brought by the program, called first. ``reserved`` are the
     request fields of the core. Raises StartError.
     """
-    sources = installed()
-    names = _wanted(settings, sources, extra or {})
+    sources = all_sources(settings)
     plugins = [_from_object(name, thing, settings) for name, thing in (extra or {}).items()]
-    plugins += [_make(sources[name], settings) for name in names]
-    plugins += [Plugin(name, instance=thing, core=True) for name, thing in (core or {}).items()]
+    names = wanted(settings, sources, extra or {})
+    plugins += [_made(sources[name], settings) for name in names]
+    plugins += [_of_core(name, thing) for name, thing in (core or {}).items()]
     specs = _specs(plugins)
     for plugin in plugins:
         _check(plugin, specs)
@@ -97,8 +78,8 @@ def load_plugins(
     _check_essential(plugins)
     found = {plugin.name: plugin for plugin in plugins}
     for name in sources.keys() - found.keys():
-        found[name] = Plugin(name, "off", "not in 'plugins' of the configuration")
-    return Plugins(found, _registered(plugins))
+        found[name] = _off(sources[name])
+    return Plugins(found, _registered(plugins), settings.isolation)
 
 
 def request_model(base: type[Request], fields: Sequence[type[BaseModel]]) -> type[Request]:
@@ -116,53 +97,121 @@ def request_model(base: type[Request], fields: Sequence[type[BaseModel]]) -> typ
     )
 
 
-def _wanted(settings: Settings, sources: Mapping[str, Source], extra: Iterable[str]) -> list[str]:
-    own = [name for name, source in sources.items() if source.distribution == "hookline"]
-    listed = [BUILT_IN] if settings.plugins is None else settings.plugins
-    unlisted = [name for name in own if name not in listed]
-    names = [n for name in listed for n in (unlisted if name == BUILT_IN else [name])]
-    for name in [*names, *(settings.plugin.keys() - set(extra))]:
+# Which are wanted
+
+
+def wanted(
+    settings: Settings, sources: Mapping[str, PluginSource], extra: Iterable[str] = ()
+) -> list[str]:
+    """The names of the plugins in use, in the order of the configuration. Raises ConfigError.
+
+    ``extra`` are names that settings may have tables for, besides those of ``sources``.
+    """
+    entries = [BUILT_IN] if settings.plugins is None else settings.plugins
+    off = [entry.removeprefix(OFF) for entry in entries if entry.startswith(OFF)]
+    listed = [entry for entry in entries if not entry.startswith(OFF)] or (off and [BUILT_IN])
+    rest = [
+        name
+        for name, source in sources.items()
+        if (source.built_in or source.file) and name not in (*listed, *off)
+    ]
+    names = [name for entry in listed for name in (rest if entry == BUILT_IN else [entry])]
+    for name in [*names, *off, *(settings.plugin.keys() - set(extra))]:
         if name not in sources:
-            raise ConfigError(_unknown(name, sources))
-    if len(set(names)) < len(names):
-        raise ConfigError(f"'plugins' names one plugin twice: {', '.join(names)}.")
+            raise ConfigError(unknown(name, sources))
+    for name in names:
+        if names.count(name) > 1 or name in off:
+            raise ConfigError(f"'plugins' names the plugin '{name}' twice.")
     return names
 
 
-def _unknown(name: str, sources: Mapping[str, Source]) -> str:
-    close = get_close_matches(name, sources, 1)
-    known = ", ".join(sorted(sources)) or "none"
-    hint = f"Did you mean '{close[0]}'?" if close else f"Installed: {known}."
+def unknown(name: str, known: Iterable[str]) -> str:
+    """That there is no such plugin, and which was meant."""
+    names = sorted(known)
+    close = get_close_matches(name, names, 1)
+    hint = f"Did you mean '{close[0]}'?" if close else f"Installed: {', '.join(names) or 'none'}."
     return f"There is no plugin '{name}'. {hint}"
+
+
+# Made one by one
+
+
+def _off(source: PluginSource) -> Plugin:
+    reason = source.problem or "not in 'plugins' of the configuration"
+    return Plugin(
+        source.name, "off", reason, version=source.version, distribution=source.distribution
+    )
+
+
+def _of_core(name: str, thing: object) -> Plugin:
+    """One of the server's own: it is essential, and never left alone for its failures."""
+    breaker = Breaker(limit=sys.maxsize)
+    return Plugin(name, instance=thing, core=True, essential=True, breaker=breaker)
 
 
 def _from_object(name: str, thing: object, settings: Settings) -> Plugin:
     if inspect.isclass(thing):
-        return _make(Source(name, lambda: thing), settings)
-    return Plugin(name, instance=thing)
+        return _made(PluginSource(name, lambda: thing), settings)
+    plugin = _unmade(PluginSource(name, lambda: None), settings)
+    plugin.instance = thing
+    try:
+        _take(plugin, lambda: About.of(thing))
+    except PluginError as error:
+        _fail(plugin, str(error))
+    return plugin
 
 
-def _make(source: Source, settings: Settings) -> Plugin:
-    """Imports and constructs; every failure becomes the plugin's reason."""
-    plugin = Plugin(
+def _unmade(source: PluginSource, settings: Settings) -> Plugin:
+    limits = settings.isolation
+    return Plugin(
         source.name,
         version=source.version,
         distribution=source.distribution,
         essential=source.name in settings.essential,
+        written=source.name in (settings.plugins or ()),
+        breaker=Breaker(limits.max_failures, limits.pause_seconds),
     )
+
+
+def _made(source: PluginSource, settings: Settings) -> Plugin:
+    """Imports and constructs; every failure becomes the plugin's reason."""
+    plugin = _unmade(source, settings)
     try:
+        if source.problem:
+            raise PluginError(source.problem)
+        _take(plugin, lambda: about_in(source))  # before anything of it runs
         kind = source.load()
-        plugin.essential |= getattr(kind, "essential", False)
         plugin.settings_model = getattr(kind, "settings_model", None)
         plugin.instance = _construct(kind, plugin, settings)
+        _take(plugin, lambda: About.of(plugin.instance))
     except ModuleNotFoundError as error:
         _fail(plugin, _missing_module(source, error))
-    except ConfigError as error:
+    except (ConfigError, PluginError) as error:
         _fail(plugin, "; ".join(str(error).splitlines()))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         log.debug("plugin %s", source.name, exc_info=True)
         _fail(plugin, f"cannot be loaded: {type(error).__name__}: {error}")
     return plugin
+
+
+def about_in(source: PluginSource) -> About:
+    """What a plugin's source says about it; where it cannot be read, importing it tells more."""
+    try:
+        kind = source.read()
+    except Unreadable:
+        return About()
+    return About.read(kind.literal) if kind is not None else About()
+
+
+def _take(plugin: Plugin, read: Callable[[], About]) -> None:
+    """Notes what a plugin says about itself. Raises PluginError where it cannot work here."""
+    try:
+        plugin.about = read()
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    plugin.essential |= plugin.about.essential
+    if problem := plugin.about.problem(plugin.distribution):
+        raise PluginError(problem)
 
 
 def _construct(kind: Callable[..., object], plugin: Plugin, settings: Settings) -> object:
@@ -177,10 +226,11 @@ def _construct(kind: Callable[..., object], plugin: Plugin, settings: Settings) 
     return kind(plugin.settings)
 
 
-def _missing_module(source: Source, error: ModuleNotFoundError) -> str:
-    if source.distribution == "hookline":
+def _missing_module(source: PluginSource, error: ModuleNotFoundError) -> str:
+    if source.built_in:
         return f"needs '{error.name}'; install it with: pip install 'hookline[{source.name}]'"
-    return f"needs '{error.name}', which is not installed; reinstall {source.distribution}"
+    again = f"; reinstall {source.distribution}" if source.distribution else ""
+    return f"needs '{error.name}', which is not installed{again}"
 
 
 def _fail(plugin: Plugin, reason: str) -> None:
@@ -188,65 +238,34 @@ def _fail(plugin: Plugin, reason: str) -> None:
     plugin.state, plugin.reason = "failed", " ".join(reason.split())
 
 
-def _specs(plugins: Iterable[Plugin]) -> dict[str, Spec]:
-    """Every hook there is: the core's, and those that plugins add."""
-    specs = _marked(Hooks, "hookline_spec")
+# Checked one by one
+
+
+def _specs(plugins: Iterable[Plugin]) -> dict[str, HookMethod]:
+    """Every hook there is: the core's, and those that working plugins add."""
+    specs = marked(Hooks, SPEC)
     for plugin in plugins:
-        added = _marked(getattr(plugin.instance, "hookspecs", None), "hookline_spec")
-        if taken := specs.keys() & added:
-            _fail(plugin, f"adds a hook '{min(taken)}', which exists already")
-        elif later := [name for name, spec in added.items() if inspect.iscoroutinefunction(spec)]:
-            _fail(plugin, f"adds a hook '{later[0]}', which must be written with 'def'")
-        else:
+        added = marked(getattr(plugin.instance, "hookspecs", None), SPEC)
+        if plugin.state == "active" and (refused := refused_spec(added, specs)):
+            _fail(plugin, refused)
+        elif plugin.state == "active":
             specs |= added
     return specs
 
 
-def _marked(owner: object, mark: str) -> dict[str, Spec]:
-    """The methods of a class that have one of pluggy's marks."""
-    return {
-        name: method
-        for name, method in inspect.getmembers(owner, callable)
-        if isinstance(getattr(method, mark, None), dict)
-    }
-
-
-def _check(plugin: Plugin, specs: Mapping[str, Spec]) -> None:
+def _check(plugin: Plugin, specs: Mapping[str, HookMethod]) -> None:
     """Reads the instance's marks and refuses what the contract does not know."""
     if plugin.state != "active":
         return
     plugin.request_fields = getattr(plugin.instance, "request_fields", None)
+    methods = implemented(marked(type(plugin.instance), IMPLEMENTATION), specs)
+    plugin.hooks = tuple(methods)
     if needed := _without_default(plugin.request_fields):
         _fail(plugin, f"its request field '{needed}' has no default, which every field needs")
-    marked = {
-        name: method
-        for name, method in _marked(type(plugin.instance), "hookline_impl").items()
-        if name in specs or not method.hookline_impl["optionalhook"]  # type: ignore[attr-defined]
-    }
-    problems = [_problem(name, method, specs) for name, method in marked.items()]
-    if first := next(filter(None, problems), None):
-        _fail(plugin, first)
-    plugin.hooks = tuple(marked)
-    if not marked:
+    elif refused := first_problem(methods.values(), specs):
+        _fail(plugin, refused)
+    elif not methods:
         log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
-
-
-def _problem(name: str, method: Callable[..., Any], specs: Mapping[str, Spec]) -> str | None:
-    spec = specs.get(name)
-    if spec is None:
-        close = get_close_matches(name, specs, 1)
-        return f"there is no hook '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
-    options = method.hookline_impl  # type: ignore[attr-defined]
-    if options["wrapper"] or options["hookwrapper"]:
-        return f"'{name}' is a wrapper; plugins are called one by one, so wrappers cannot work"
-    if inspect.iscoroutinefunction(method) != inspect.iscoroutinefunction(spec):
-        colour = "async def" if inspect.iscoroutinefunction(spec) else "def"
-        return f"'{name}' must be written with '{colour}'"
-    known = set(inspect.signature(spec).parameters)
-    unknown = [arg for arg in inspect.signature(method).parameters if arg not in known]
-    if unknown:
-        return f"'{name}' takes '{unknown[0]}', but the hook offers only {', '.join(_args(spec))}"
-    return None
 
 
 def _without_default(fields: type[BaseModel] | None) -> str | None:
@@ -254,37 +273,48 @@ def _without_default(fields: type[BaseModel] | None) -> str | None:
     return next((name for name, info in named.items() if info.is_required()), None)
 
 
-def _args(spec: Callable[..., Any]) -> list[str]:
-    return [name for name in inspect.signature(spec).parameters if name != "self"]
+# Checked together
 
 
 def _check_fields(plugins: Iterable[Plugin], reserved: Iterable[str]) -> None:
+    """Of two that claim one request field, the later is out of service."""
     owners = dict.fromkeys(reserved, "the core")
     for plugin in plugins:
         if plugin.state != "active" or plugin.request_fields is None:
             continue
-        for name in plugin.request_fields.model_fields:
-            owner = owners.setdefault(name, plugin.name)
-            if owner != plugin.name:
-                raise PluginError(
-                    f"'{owner}' and the plugin '{plugin.name}' both have the request field "
-                    f"'{name}'. Take one of them out of 'plugins'."
-                )
+        claimed = [*plugin.request_fields.model_fields]
+        if clash := next((name for name in claimed if name in owners), None):
+            _fail(plugin, clash_of_fields(clash, owners[clash]))
+        else:
+            owners |= dict.fromkeys(claimed, f"the plugin '{plugin.name}'")
+
+
+def clash_of_fields(field: str, owner: str) -> str:
+    """The line for a plugin whose request field somebody has already."""
+    return f"its request field '{field}' is taken by {owner}; take one of them out of 'plugins'"
 
 
 def _check_requirements(plugins: Sequence[Plugin]) -> None:
     """Fails those whose needs nobody meets, until nothing changes: one may have met another's."""
     while True:
         active = [plugin for plugin in plugins if plugin.state == "active"]
-        hooks = {hook for plugin in active for hook in plugin.hooks}
-        failed = False
-        for plugin in active:
-            for need in sorted(getattr(plugin.instance, "requires", ())):
-                if PROVIDERS.get(need) not in hooks and plugin.state == "active":
-                    failed = True
-                    _fail(plugin, f"needs a plugin that provides '{need}', and none does")
-        if not failed:
+        provided = {service for plugin in active for service in services(plugin)}
+        lacking = [plugin for plugin in active if plugin.about.requires - provided]
+        for plugin in lacking:
+            _fail(plugin, unmet(plugin.about.requires - provided))
+        if not lacking:
             return
+
+
+def services(plugin: Plugin) -> set[str]:
+    """What a plugin provides: itself, what it says, and what its hooks are."""
+    by_hooks = {service for service, hook in PROVIDERS.items() if hook in plugin.hooks}
+    return {plugin.name, *plugin.about.provides, *by_hooks}
+
+
+def unmet(needs: Iterable[str]) -> str:
+    """The line for a plugin whose needs nobody meets."""
+    return f"needs a plugin that provides '{min(needs)}', and none does"
 
 
 def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> None:

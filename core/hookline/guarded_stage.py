@@ -13,9 +13,7 @@ from hookline.stream import Delta, Stage
 class GuardedStage:
     """The stage that ``call`` made for one choice of an exchange's answer."""
 
-    def __init__(
-        self, stage: Stage, isolation: Isolation, call: Call, exchange: Exchange
-    ) -> None:
+    def __init__(self, stage: Stage, isolation: Isolation, call: Call, exchange: Exchange) -> None:
         self._stage: Stage | None = stage
         self._isolation = isolation
         self._call = call

@@ -23,7 +23,7 @@ from hookline.errors import ApiError, PluginFailed, PluginPaused
 from hookline.exchange import Exchange
 from hookline.plugin import Plugin
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("hookline.plugins")
 
 Watch = Callable[[str, str, float, bool], None]
 """Told after every call of a hook: plugin, hook, seconds, whether it failed."""

@@ -31,9 +31,10 @@ from hookline.errors import (
     StartError,
 )
 from hookline.exchange import Caller, Exchange
+from hookline.isolation import enter
 from hookline.messages import Message
 from hookline.metrics import Metrics
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
 from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
 from hookline.quota import Quota, system_clock
 from hookline.server import Clock, ConstraintSpec, Embedder
@@ -76,7 +77,7 @@ class Kernel:
             ChatRequest, self.plugins.request_fields()
         )
         self.metrics = Metrics(self.stats)
-        self.plugins.watch = self.metrics.hook
+        self.plugins.isolation.watch = self.metrics.hook
         self.model_id, self.model = resolve_model(settings)
         self.started = int(time.time())
         self.progress = 0.0
@@ -294,7 +295,7 @@ class Kernel:
     async def _enter_plugins(self, stack: AsyncExitStack) -> None:
         for plugin, lifespan in list(self.plugins.lifespan(self)):
             try:
-                await stack.enter_async_context(lifespan)
+                await enter(stack, plugin, lifespan, self.settings.isolation.start_seconds)
             except Exception as error:
                 self._start_failed(plugin, error)
 

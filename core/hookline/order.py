@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from hookline.about import EVERY_HOOK, About
+from hookline.plugin import Plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,13 @@ class Order:
         told = [f"wishes {w.where} {w.other}" for w in self.granted if w.plugin == name]
         refused = [(w, why) for w, why in self.refused.items() if w.plugin == name]
         return told + [f"wishes {w.where} {w.other}, but {why}" for w, why in refused]
+
+
+def order_of(plugins: Sequence[Plugin], hook: str) -> Order:
+    """The order of plugins for one hook; ``plugins`` are as they stand without wishes."""
+    wishes = wishes_of({plugin.name: plugin.about for plugin in plugins}, hook)
+    written = [plugin.name for plugin in plugins if plugin.written]
+    return ordered([plugin.name for plugin in plugins], written, wishes)
 
 
 def wishes_of(plugins: Mapping[str, About], hook: str) -> list[Wish]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hookline.errors import InvalidRequest
 from hookline.exchange import Exchange
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
 
 PROMISES: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "response_format": ("structured", ({"type": "text"},)),

@@ -20,7 +20,7 @@ from hookline.config import LoadedSettings
 from hookline.errors import HooklineError
 from hookline.kernel import Kernel
 from hookline.messages import Message
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
 
 QUESTION = "Say hello in one short sentence."
 ANSWER_TOKENS = 24

@@ -18,7 +18,7 @@ from hookline.config.origins import Key, leaves
 from hookline.config.sources import FILE_NAME
 from hookline.discovery import load_plugins
 from hookline.errors import ConfigError, HooklineError
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
 
 
 @click.group()

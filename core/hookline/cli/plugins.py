@@ -14,9 +14,10 @@ from hookline.cli.output import SILENT, json_option, log_as_warnings, note, prin
 from hookline.config import Settings
 from hookline.config.check import did_you_mean, suggest
 from hookline.config.fields import masked
-from hookline.discovery import installed, load_plugins
+from hookline.discovery import load_plugins
 from hookline.errors import PluginError, StartError
-from hookline.plugins import Plugin
+from hookline.plugin import Plugin
+from hookline.plugin_sources import installed
 
 
 @click.group()
