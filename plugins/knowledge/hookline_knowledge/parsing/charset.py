@@ -16,6 +16,17 @@ BYTE_ORDER_MARKS = (
 SAMPLE = 200_000
 """Bytes from which an encoding is guessed."""
 
+WESTERN = "cp1252"
+
+CHAOS_MARGIN = 0.05
+"""How much worse than the best an encoding may fit and still be taken for as good."""
+
+CONTROLS_MAX = 0.05
+"""The part of a text that may be control characters."""
+
+_CONTROLS = bytes([*range(9), *range(14, 27), *range(28, 32), 127])
+"""Bytes that are in no text; escape is in some."""
+
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.I)
 _ASCII = rb"<p>\x41 &amp; " + b"a" * 70
@@ -39,11 +50,12 @@ def decode(data: bytes) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether bytes are no text: they hold zeros, and are not UTF-16 or UTF-32."""
-    if any(data.startswith(mark) for mark, _ in BYTE_ORDER_MARKS):
-        return False
+    """Whether bytes are no text: they hold zeros or many controls, and are not UTF-16 or 32."""
     sample = data[:SAMPLE]
-    return b"\0" in sample and _wide(sample) is None
+    if any(data.startswith(mark) for mark, _ in BYTE_ORDER_MARKS) or _wide(sample) is not None:
+        return False
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return b"\0" in sample or controls > len(sample) * CONTROLS_MAX
 
 
 def clean(text: str) -> str:
@@ -55,7 +67,7 @@ def clean(text: str) -> str:
 def extends_ascii(encoding: str) -> bool:
     """Whether there is such an encoding and it is one for texts, not escapes or an archive."""
     try:
-        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+        return _ASCII.decode(encoding, errors="replace") == _ASCII.decode("ascii")
     except (LookupError, UnicodeError, ValueError):
         return False
 
@@ -70,17 +82,24 @@ def _declared(data: bytes) -> str | None:
 def _guessed(data: bytes) -> str:
     import charset_normalizer
 
-    best = charset_normalizer.from_bytes(data[:SAMPLE]).best()
-    return best.encoding if best is not None else "cp1252"
+    matches = charset_normalizer.from_bytes(data[:SAMPLE])
+    best = matches.best()
+    if best is None:
+        return WESTERN
+    # Short texts fit many encodings about as well; then the one that is met most often it is.
+    western = (match for match in matches if match.encoding == WESTERN)
+    as_good = any(match.chaos <= best.chaos + CHAOS_MARGIN for match in western)
+    return WESTERN if as_good else best.encoding
 
 
 def _wide(sample: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte is zero in most languages' spaces and digits."""
+    """UTF-16 without a mark: of letters that are ASCII, every other byte is zero."""
     if len(sample) % 2:
         sample = sample[:-1]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if odd > len(sample) // 8 and not even:
-        return "utf-16-le"
-    if even > len(sample) // 8 and not odd:
-        return "utf-16-be"
-    return None
+    if (not even and not odd) or (even and odd):
+        return None
+    encoding = "utf-16-le" if odd else "utf-16-be"
+    text = sample.decode(encoding, errors="replace")
+    seen = sum(letter.isprintable() or letter.isspace() for letter in text)
+    return encoding if max(even, odd) > len(text) // 4 and seen == len(text) else None

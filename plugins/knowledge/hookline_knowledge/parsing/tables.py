@@ -57,9 +57,9 @@ def _lines(rows: Iterable[Row], reading: Reading) -> Iterator[tuple[int, str]]:
     for index, (number, cells) in enumerate(chain(head, filled)):
         if index >= reading.limits.rows:
             raise too_much("rows", reading.limits.rows, "rows")
-        if at is None or index < at:
+        if at is None or index <= at:
             yield number, " | ".join(cell for cell in cells if cell)
-        elif index > at or len(head) == at + 1:
+        else:
             yield number, _named(cells, names)
 
 
