@@ -45,8 +45,8 @@ async def choose(
     """The passages that say most about the questions, within a budget of tokens.
 
     ``pages`` come in the order of the search; ``questions`` are the user's and the queries. The
-    result goes page by page, the page of the best passage first, and has two sites where there are
-    two. Comparing by meaning is given up after so many seconds.
+    result is the best first, and has two sites where there are two. Comparing by meaning is given
+    up after so many seconds.
     """
     passages = [passage for n, page in enumerate(pages) for passage in passages_of(n, page.text)]
     texts = [f"{pages[passage.page].title}\n{passage.whole}" for passage in passages]
@@ -57,7 +57,7 @@ async def choose(
         rankings.append(await _by_meaning(embedder, texts, best, questions[0], seconds))
         best = ranking.fused(rankings)
     ordered = _two_sites_first([passages[place] for place in best], pages)
-    return by_page(_within(ordered, budget, count))
+    return _within(ordered, budget, count)
 
 
 async def _by_meaning(
@@ -115,9 +115,3 @@ def _cut(passage: Passage, share: float) -> Passage:
 
 def _alike(one: set[str], other: set[str]) -> bool:
     return len(one & other) >= ALIKE * max(len(one | other), 1)
-
-
-def by_page(best: Sequence[Passage]) -> list[Passage]:
-    """Page by page, that of the best passage first, each page from top to bottom."""
-    order = {page: n for n, page in reversed(list(enumerate(p.page for p in best)))}
-    return sorted(best, key=lambda passage: (order[passage.page], passage.place))

@@ -37,8 +37,8 @@ Further = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
 class Reads(Protocol):
     """What reads pages; `hookline_websearch.reader.Reader` does."""
 
-    async def read(self, urls: Sequence[str], deadline: float) -> list[Page]:
-        """The pages at these addresses, by ``deadline`` in the event loop's time."""
+    async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
+        """The pages at these addresses, those that could be read in so many seconds."""
         ...
 
 
@@ -62,11 +62,17 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page with the passages chosen from it."""
+    """A page with the passages chosen from it, best first."""
 
     hit: Hit
     page: Page | None
     passages: Sequence[Passage]
+
+    @property
+    def text(self) -> str:
+        """All passages as they follow each other on the page."""
+        in_order = sorted(self.passages, key=lambda passage: passage.place)
+        return "\n\n…\n\n".join(passage.whole for passage in in_order)
 
 
 @dataclass(slots=True)
@@ -163,9 +169,9 @@ class Research:
         if not begun:
             return
         self._report("reading", ", ".join(dict.fromkeys(site_of(h.url) for h in begun.values())))
-        deadline = asyncio.get_running_loop().time() + self._time() / rounds_left
+        seconds = self._time() / rounds_left
         tasks = {
-            asyncio.create_task(self._reader.read([hit.url], deadline)): key
+            asyncio.create_task(self._reader.read([hit.url], seconds)): key
             for key, hit in begun.items()
         }
         try:

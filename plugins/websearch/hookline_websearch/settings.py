@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, WithJsonSchema
 
+from hookline_websearch.reading_settings import ReadingSettings
+
 Depth = Literal["quick", "balanced", "deep"]
 
 
@@ -28,7 +30,7 @@ class DepthSettings(BaseModel):
     )
 
 
-class WebSearchSettings(BaseModel):
+class WebSearchSettings(ReadingSettings):
     """``[plugin.websearch]``"""
 
     model_config = ConfigDict(extra="forbid")
@@ -77,6 +79,11 @@ class WebSearchSettings(BaseModel):
     answer_tokens: int = Field(
         1024, ge=16, description="Tokens of the context that passages leave for the answer."
     )
+
+    def limits(self, depth: Depth) -> DepthSettings:
+        """The limits of one depth."""
+        found: DepthSettings = getattr(self, depth)
+        return found
 
 
 WebSearchValue = Annotated[

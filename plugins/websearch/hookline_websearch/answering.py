@@ -1,0 +1,145 @@
+"""From a request that asks for the web to a conversation that holds what was found there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookline import Embedder, Exchange, Server, Unavailable, with_user_text
+from hookline_websearch.asking import Asked, asked_of
+from hookline_websearch.choosing import CountTokens
+from hookline_websearch.planning import Plan, Planner
+from hookline_websearch.provider import SearchProvider, TimeRange
+from hookline_websearch.queries import of_message
+from hookline_websearch.research import Outcome, Reads, Research, Task
+from hookline_websearch.settings import WebSearchSettings
+from hookline_websearch.telling import header, room, source_body, summary, told
+
+NAME = "websearch"
+PHASE = "search"
+
+CHARACTERS_A_TOKEN = 3
+"""For counting while no model is loaded."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What a request asks, and once it is known, the ``web_search`` object of its answer."""
+
+    asked: Asked
+    summary: dict[str, Any] | None = None
+
+
+class Answering:
+    """Searches for requests, and for whoever wants sources alone."""
+
+    def __init__(
+        self,
+        server: Server,
+        settings: WebSearchSettings,
+        providers: Sequence[SearchProvider],
+        reader: Reads,
+    ) -> None:
+        self._server = server
+        self._settings = settings
+        self._providers = providers
+        self._reader = reader
+        self._planner = Planner(server)
+
+    def check(self, exchange: Exchange) -> None:
+        """Refuses what cannot be meant, and keeps the question before others add to it."""
+        if asked := asked_of(exchange, self._settings):
+            exchange.state[NAME] = _State(asked)
+
+    async def add_sources(self, exchange: Exchange) -> None:
+        """Plans, searches, reads, and adds what was found to the last user message."""
+        state: _State | None = exchange.state.get(NAME)
+        if state is None:
+            return
+        plan = await self._plan(exchange, state.asked)
+        outcome = Outcome(notes=[plan.note] if plan.note else [])
+        if plan.queries or state.asked.links:
+            found = await self._research(exchange, state.asked, plan)
+            found.notes = outcome.notes + found.notes
+            outcome = found
+        state.summary = summary(state.asked, outcome)
+        if outcome.sources:
+            first = len(exchange.sources) + 1
+            for source in outcome.sources:
+                exchange.add_source(source_body(source))
+            exchange.messages = with_user_text(exchange.messages, told(first, outcome.sources))
+
+    async def sources(
+        self, asked: Asked, language: str | None, time_range: TimeRange | None
+    ) -> Outcome:
+        """What is found for a query alone, without a conversation."""
+        task = Task(
+            question=asked.question,
+            queries=[of_message(asked.question)],
+            limits=asked.limits,
+            budget=asked.limits.tokens,
+            links=asked.links,
+            language=language or self._settings.language,
+            time_range=time_range,
+            per_site=self._settings.per_site,
+        )
+        research = Research(
+            task, self._providers, self._reader, self._count(), embedder=await self._embedder()
+        )
+        return await research.run()
+
+    def opening_fields(self, exchange: Exchange) -> Mapping[str, Any]:
+        """The sources of all kinds, and how they were found."""
+        state: _State | None = exchange.state.get(NAME)
+        if state is None or state.summary is None:
+            return {}
+        return {"sources": exchange.sources, "web_search": state.summary}
+
+    def response_headers(self, exchange: Exchange) -> Mapping[str, str]:
+        """The web's sources, where they are known before the answer begins."""
+        state: _State | None = exchange.state.get(NAME)
+        return header(exchange.sources) if state is not None and state.summary else {}
+
+    async def _plan(self, exchange: Exchange, asked: Asked) -> Plan:
+        if not self._settings.plan:
+            return Plan((of_message(asked.question),))
+        exchange.report(PHASE, "planning", "whether and for what to search")
+        return await self._planner.plan(exchange.messages, asked.question, asked.limits.queries)
+
+    async def _research(self, exchange: Exchange, asked: Asked, plan: Plan) -> Outcome:
+        count, conversation = self._count(), list(exchange.messages)
+
+        async def further(found: str, used: Sequence[str]) -> Sequence[str]:
+            return await self._planner.further(conversation, found, used, asked.limits.queries)
+
+        task = Task(
+            question=asked.question,
+            queries=plan.queries,
+            limits=asked.limits,
+            budget=room(exchange, asked.limits.tokens, self._settings.answer_tokens, count),
+            links=asked.links,
+            language=self._settings.language,
+            per_site=self._settings.per_site,
+        )
+        research = Research(
+            task,
+            self._providers,
+            self._reader,
+            count,
+            embedder=await self._embedder(),
+            report=lambda step, detail: exchange.report(PHASE, step, detail),
+            further=further if self._settings.plan else None,
+        )
+        return await research.run()
+
+    def _count(self) -> CountTokens:
+        """Counts the model's tokens; a guess while there is none."""
+        try:
+            engine = self._server.engine
+        except Unavailable:
+            return lambda text: len(text) // CHARACTERS_A_TOKEN + 1
+        return lambda text: len(engine.tokenize(text))
+
+    async def _embedder(self) -> Embedder | None:
+        return await self._server.embedder()

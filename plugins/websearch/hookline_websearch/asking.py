@@ -1,0 +1,52 @@
+"""What a request asks of the web."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from hookline import Exchange, InvalidRequest
+from hookline_websearch.links import links_in
+from hookline_websearch.settings import Depth, DepthSettings, WebSearchFields, WebSearchSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How far to search, the last user message as it came, and the addresses in it."""
+
+    depth: Depth
+    limits: DepthSettings
+    question: str
+    links: tuple[str, ...]
+
+
+def asked_of(exchange: Exchange, settings: WebSearchSettings) -> Asked | None:
+    """What a chat request asks; None where it asks nothing. Raises InvalidRequest."""
+    depth = depth_of(exchange.fields(WebSearchFields).web_search, settings, "web_search")
+    if depth is None:
+        return None
+    users = [message.text for message in exchange.messages if message.role == "user"]
+    if not users or not users[-1].strip():
+        raise InvalidRequest(
+            "'web_search' searches for the last user message, which has no text here.",
+            param="messages",
+            code="invalid_request",
+        )
+    return Asked(depth, settings.limits(depth), users[-1], tuple(links_in(users[-1])))
+
+
+def depth_of(value: Any, settings: WebSearchSettings, param: str) -> Depth | None:
+    """The depth that a value stands for; None for no search. Raises InvalidRequest."""
+    if value is True:
+        return settings.depth
+    if value is False or value is None:
+        return None
+    for depth in get_args(Depth):
+        if value == depth:
+            chosen: Depth = depth
+            return chosen
+    raise InvalidRequest(
+        f'\'{param}\' must be true, false, "quick", "balanced" or "deep".',
+        param=param,
+        code="invalid_web_search",
+    )

@@ -1,0 +1,1 @@
+"""Setting up SearXNG, and running one beside the server."""
