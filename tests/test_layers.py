@@ -35,6 +35,7 @@ ORDER = (
     "contract",
     "python_source",
     "outline",
+    "plugin_checks",
     "plugin_sources",
     "isolation",
     "guarded_stage",

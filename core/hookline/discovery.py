@@ -19,18 +19,9 @@ from pydantic import BaseModel, create_model
 from hookline.about import About
 from hookline.breaker import Breaker
 from hookline.config import Settings, validate_plugin_table
-from hookline.contract import (
-    IMPLEMENTATION,
-    SPEC,
-    HookMethod,
-    first_problem,
-    implemented,
-    marked,
-    refused_spec,
-)
 from hookline.errors import ConfigError, PluginError
-from hookline.hookspecs import Hooks
 from hookline.plugin import Plugin
+from hookline.plugin_checks import Shape, check, fail
 from hookline.plugin_sources import GROUP, PluginSource, all_sources
 from hookline.plugins import Plugins, empty_manager
 from hookline.python_source import Unreadable
@@ -46,9 +37,6 @@ BUILT_IN = "*"
 
 OFF = "-"
 """In ``plugins``, stands before the name of one that is to be off."""
-
-PROVIDERS = {"constraint": "create_constraint", "embedder": "create_embedder"}
-"""Services that a plugin provides by implementing a hook."""
 
 
 def load_plugins(
@@ -69,12 +57,8 @@ def load_plugins(
     names = wanted(settings, sources, extra or {})
     plugins += [_made(sources[name], settings) for name in names]
     plugins += [_of_core(name, thing) for name, thing in (core or {}).items()]
-    specs = _specs(plugins)
-    for plugin in plugins:
-        _check(plugin, specs)
+    check([(plugin, Shape.of(plugin)) for plugin in plugins], reserved)
     _check_essential_names(settings, plugins)
-    _check_fields(plugins, reserved)
-    _check_requirements(plugins)
     _check_essential(plugins)
     found = {plugin.name: plugin for plugin in plugins}
     for name in sources.keys() - found.keys():
@@ -154,10 +138,11 @@ def _from_object(name: str, thing: object, settings: Settings) -> Plugin:
         return _made(PluginSource(name, lambda: thing), settings)
     plugin = _unmade(PluginSource(name, lambda: None), settings)
     plugin.instance = thing
+    plugin.request_fields = getattr(thing, "request_fields", None)
     try:
         _take(plugin, lambda: About.of(thing))
     except PluginError as error:
-        _fail(plugin, str(error))
+        fail(plugin, str(error))
     return plugin
 
 
@@ -184,13 +169,14 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
         plugin.settings_model = getattr(kind, "settings_model", None)
         plugin.instance = _construct(kind, plugin, settings)
         _take(plugin, lambda: About.of(plugin.instance))
+        plugin.request_fields = getattr(plugin.instance, "request_fields", None)
     except ModuleNotFoundError as error:
-        _fail(plugin, _missing_module(source, error))
+        fail(plugin, _missing_module(source, error))
     except (ConfigError, PluginError) as error:
-        _fail(plugin, "; ".join(str(error).splitlines()))
+        fail(plugin, "; ".join(str(error).splitlines()))
     except (Exception, SystemExit) as error:
         log.debug("plugin %s", source.name, exc_info=True)
-        _fail(plugin, f"cannot be loaded: {type(error).__name__}: {error}")
+        fail(plugin, f"cannot be loaded: {type(error).__name__}: {error}")
     return plugin
 
 
@@ -233,88 +219,7 @@ def _missing_module(source: PluginSource, error: ModuleNotFoundError) -> str:
     return f"needs '{error.name}', which is not installed{again}"
 
 
-def _fail(plugin: Plugin, reason: str) -> None:
-    log.error("plugin %s is off: %s", plugin.name, reason)
-    plugin.state, plugin.reason = "failed", " ".join(reason.split())
-
-
-# Checked one by one
-
-
-def _specs(plugins: Iterable[Plugin]) -> dict[str, HookMethod]:
-    """Every hook there is: the core's, and those that working plugins add."""
-    specs = marked(Hooks, SPEC)
-    for plugin in plugins:
-        added = marked(getattr(plugin.instance, "hookspecs", None), SPEC)
-        if plugin.state == "active" and (refused := refused_spec(added, specs)):
-            _fail(plugin, refused)
-        elif plugin.state == "active":
-            specs |= added
-    return specs
-
-
-def _check(plugin: Plugin, specs: Mapping[str, HookMethod]) -> None:
-    """Reads the instance's marks and refuses what the contract does not know."""
-    if plugin.state != "active":
-        return
-    plugin.request_fields = getattr(plugin.instance, "request_fields", None)
-    methods = implemented(marked(type(plugin.instance), IMPLEMENTATION), specs)
-    plugin.hooks = tuple(methods)
-    if needed := _without_default(plugin.request_fields):
-        _fail(plugin, f"its request field '{needed}' has no default, which every field needs")
-    elif refused := first_problem(methods.values(), specs):
-        _fail(plugin, refused)
-    elif not methods:
-        log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
-
-
-def _without_default(fields: type[BaseModel] | None) -> str | None:
-    named = fields.model_fields if fields else {}
-    return next((name for name, info in named.items() if info.is_required()), None)
-
-
 # Checked together
-
-
-def _check_fields(plugins: Iterable[Plugin], reserved: Iterable[str]) -> None:
-    """Of two that claim one request field, the later is out of service."""
-    owners = dict.fromkeys(reserved, "the core")
-    for plugin in plugins:
-        if plugin.state != "active" or plugin.request_fields is None:
-            continue
-        claimed = [*plugin.request_fields.model_fields]
-        if clash := next((name for name in claimed if name in owners), None):
-            _fail(plugin, clash_of_fields(clash, owners[clash]))
-        else:
-            owners |= dict.fromkeys(claimed, f"the plugin '{plugin.name}'")
-
-
-def clash_of_fields(field: str, owner: str) -> str:
-    """The line for a plugin whose request field somebody has already."""
-    return f"its request field '{field}' is taken by {owner}; take one of them out of 'plugins'"
-
-
-def _check_requirements(plugins: Sequence[Plugin]) -> None:
-    """Fails those whose needs nobody meets, until nothing changes: one may have met another's."""
-    while True:
-        active = [plugin for plugin in plugins if plugin.state == "active"]
-        provided = {service for plugin in active for service in services(plugin)}
-        lacking = [plugin for plugin in active if plugin.about.requires - provided]
-        for plugin in lacking:
-            _fail(plugin, unmet(plugin.about.requires - provided))
-        if not lacking:
-            return
-
-
-def services(plugin: Plugin) -> set[str]:
-    """What a plugin provides: itself, what it says, and what its hooks are."""
-    by_hooks = {service for service, hook in PROVIDERS.items() if hook in plugin.hooks}
-    return {plugin.name, *plugin.about.provides, *by_hooks}
-
-
-def unmet(needs: Iterable[str]) -> str:
-    """The line for a plugin whose needs nobody meets."""
-    return f"needs a plugin that provides '{min(needs)}', and none does"
 
 
 def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> None:
@@ -343,5 +248,5 @@ def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
             try:
                 manager.register(plugin.instance, plugin.name)
             except pluggy.PluginValidationError as error:
-                _fail(plugin, str(error))
+                fail(plugin, str(error))
     return manager

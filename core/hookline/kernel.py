@@ -78,6 +78,7 @@ class Kernel:
         )
         self.metrics = Metrics(self.stats)
         self.plugins.isolation.watch = self.metrics.hook
+        self.metrics.watch_plugins([p for p in self.plugins.found.values() if not p.core])
         self.model_id, self.model = resolve_model(settings)
         self.started = int(time.time())
         self.progress = 0.0

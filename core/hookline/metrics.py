@@ -6,7 +6,8 @@ prompts, keys or names that a client made up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,6 +20,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from hookline.engine import EngineStats, Timings
+from hookline.plugin import Plugin
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -69,6 +71,18 @@ class Metrics:
         }
         for name, (text, read) in gauges.items():
             Gauge(f"hookline_{name}", text, registry=self.registry).set_function(read)
+
+    def watch_plugins(self, plugins: Iterable[Plugin]) -> None:
+        """Reads the state of each plugin whenever it is asked."""
+        gauges: dict[str, tuple[str, Callable[[Plugin], float]]] = {
+            "failed": ("1 while the plugin is out of service.", lambda p: p.state == "failed"),
+            "paused": ("1 while it is left alone for its failures.", lambda p: p.is_paused),
+            "overruns": ("Calls that blocked the server for too long.", lambda p: p.overruns),
+        }
+        for name, (text, read) in gauges.items():
+            gauge = Gauge(f"hookline_plugin_{name}", text, ("plugin",), registry=self.registry)
+            for plugin in plugins:
+                gauge.labels(plugin.name).set_function(partial(read, plugin))
 
     def hook(self, plugin: str, hook: str, seconds: float, failed: bool) -> None:
         """A plugin's hook was called."""

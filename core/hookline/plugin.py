@@ -42,6 +42,11 @@ class Plugin:
     last_failure: str | None = None
     breaker: Breaker = field(default_factory=Breaker)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is left alone for a while, because it kept failing."""
+        return self.breaker.open_until is not None
+
     def paused(self, now: float) -> str | None:
         """Why the plugin is left alone for a while; None while its breaker is closed."""
         if self.breaker.open_until is None:

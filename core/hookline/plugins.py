@@ -103,9 +103,14 @@ class Plugins:
         yield from self._answers("routes", {"server": server})
 
     def commands(self, cli: click.Group) -> None:
-        """Lets plugins add commands."""
+        """Lets plugins add commands; of two with one name the first is kept."""
         for call in self.calls("commands"):
+            before = dict(cli.commands)
             self.isolation.ask(call, {"cli": cli})
+            for name, command in before.items():
+                if cli.commands.get(name) is not command:
+                    log.warning("plugin %s: the command '%s' is taken", call.plugin.name, name)
+                    cli.commands[name] = command
 
     def list_models(self, server: Server) -> list[Mapping[str, Any]]:
         """Models besides the loaded one."""

@@ -1,0 +1,137 @@
+"""What must be so for plugins to work, each by itself and all together.
+
+The same checks hold for classes that were imported and for sources that were only read: both are
+a `Shape`. Whatever is wrong becomes the reason of one plugin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hookline.contract import (
+    IMPLEMENTATION,
+    SPEC,
+    HookMethod,
+    HookMethods,
+    first_problem,
+    implemented,
+    marked,
+    refused_spec,
+)
+from hookline.hookspecs import Hooks
+from hookline.outline import Outline
+from hookline.plugin import Plugin
+
+log = logging.getLogger("hookline.discovery")
+
+PROVIDERS = {"constraint": "create_constraint", "embedder": "create_embedder"}
+"""Services that a plugin provides by implementing a hook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What others see of a plugin: methods that implement hooks, hooks that it adds, and its
+    request fields, each with whether it has a default."""
+
+    methods: HookMethods = field(default_factory=dict)
+    added: HookMethods = field(default_factory=dict)
+    fields: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plugin: Plugin) -> Shape:
+        """As its instance is."""
+        model = plugin.request_fields
+        return cls(
+            marked(type(plugin.instance), IMPLEMENTATION),
+            marked(getattr(plugin.instance, "hookspecs", None), SPEC),
+            {name: not info.is_required() for name, info in model.model_fields.items()}
+            if model
+            else {},
+        )
+
+    @classmethod
+    def read(cls, outline: Outline) -> Shape:
+        """As its source describes it."""
+        fields = {name: field.default is not None for name, field in outline.fields.items()}
+        return cls(outline.hooks, outline.added, fields)
+
+
+Shaped = Sequence[tuple[Plugin, Shape]]
+
+
+def fail(plugin: Plugin, reason: str) -> None:
+    """Puts a plugin out of service, with one line that says why."""
+    log.error("plugin %s is off: %s", plugin.name, reason)
+    plugin.state, plugin.reason = "failed", " ".join(reason.split())
+
+
+def check(plugins: Shaped, reserved: Iterable[str] = ()) -> None:
+    """Fails every plugin that does not fit; ``reserved`` are the request fields of the core."""
+    specs = _specs(plugins)
+    for plugin, shape in plugins:
+        if plugin.state == "active":
+            _check_one(plugin, shape, specs)
+    _check_fields(plugins, reserved)
+    _check_requirements([plugin for plugin, _ in plugins])
+
+
+def _specs(plugins: Shaped) -> dict[str, HookMethod]:
+    """Every hook there is: the core's, and those that working plugins add."""
+    specs = marked(Hooks, SPEC)
+    for plugin, shape in plugins:
+        if plugin.state != "active":
+            continue
+        if refused := refused_spec(shape.added, specs):
+            fail(plugin, refused)
+        else:
+            specs |= shape.added
+    return specs
+
+
+def _check_one(plugin: Plugin, shape: Shape, specs: HookMethods) -> None:
+    methods = implemented(shape.methods, specs)
+    plugin.hooks = tuple(methods)
+    needed = next((name for name, has_default in shape.fields.items() if not has_default), None)
+    if needed:
+        fail(plugin, f"its request field '{needed}' has no default, which every field needs")
+    elif refused := first_problem(methods.values(), specs):
+        fail(plugin, refused)
+    elif not methods:
+        log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
+
+
+def _check_fields(plugins: Shaped, reserved: Iterable[str]) -> None:
+    """Of two that claim one request field, the later is out of service."""
+    owners = dict.fromkeys(reserved, "the core")
+    for plugin, shape in plugins:
+        if plugin.state != "active":
+            continue
+        if clash := next((name for name in shape.fields if name in owners), None):
+            fail(
+                plugin,
+                f"its request field '{clash}' is taken by {owners[clash]}; take one of them out "
+                "of 'plugins'",
+            )
+        else:
+            owners |= dict.fromkeys(shape.fields, f"the plugin '{plugin.name}'")
+
+
+def _check_requirements(plugins: Sequence[Plugin]) -> None:
+    """Fails those whose needs nobody meets, until nothing changes: one may have met another's."""
+    while True:
+        active = [plugin for plugin in plugins if plugin.state == "active"]
+        provided = {service for plugin in active for service in services(plugin)}
+        lacking = [plugin for plugin in active if plugin.about.requires - provided]
+        for plugin in lacking:
+            need = min(plugin.about.requires - provided)
+            fail(plugin, f"needs a plugin that provides '{need}', and none does")
+        if not lacking:
+            return
+
+
+def services(plugin: Plugin) -> set[str]:
+    """What a plugin provides: itself, what it says, and what its hooks are."""
+    by_hooks = {service for service, hook in PROVIDERS.items() if hook in plugin.hooks}
+    return {plugin.name, *plugin.about.provides, *by_hooks}
