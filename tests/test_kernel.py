@@ -134,11 +134,17 @@ class Never:
 
 class Zeros:
     dimensions = 1
+    max_tokens = 100
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    async def embed(self, texts: Any, *, kind: Any = "document") -> list[list[float]]:
+    def count(self, text: str) -> int:
+        return len(text)
+
+    async def embed(
+        self, texts: Any, *, kind: Any = "document", usage: Any = None
+    ) -> list[list[float]]:
         return [[0.0] for _ in texts]
 
 

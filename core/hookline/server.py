@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from hookline.config import Settings
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar
+from hookline.exchange import Usage
 from hookline.messages import Message
 
 
@@ -42,15 +43,31 @@ class ConstraintSpec:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one length."""
+    """Turns texts into vectors of one length.
+
+    ``name`` tells its vectors from those of other models: vectors of one name can be compared.
+    ``max_tokens`` is what it reads of one text; it does not see what is beyond.
+    """
 
     name: str
     dimensions: int
+    max_tokens: int
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has, quickly; an estimate where the model does not tell."""
+        ...
 
     async def embed(
-        self, texts: Sequence[str], *, kind: Literal["query", "document"] = "document"
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Literal["query", "document"] = "document",
+        usage: Usage | None = None,
     ) -> list[list[float]]:
-        """One vector a text, in order."""
+        """One vector a text, in order. What was read is added to ``usage.prompt_tokens``.
+
+        Queries come before documents that wait. Cancelling ends it.
+        """
         ...
 
 

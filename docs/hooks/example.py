@@ -29,6 +29,7 @@ from hookline import (
     Server,
     Stage,
     StartError,
+    Usage,
     hookimpl,
 )
 from hookline.config import ModelSettings
@@ -68,10 +69,20 @@ class Letters:
 
     name = "letters"
     dimensions = 26
+    max_tokens = 1_000_000
+
+    def count(self, text: str) -> int:
+        return len(text)
 
     async def embed(
-        self, texts: Sequence[str], *, kind: Literal["query", "document"] = "document"
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Literal["query", "document"] = "document",
+        usage: Usage | None = None,
     ) -> list[list[float]]:
+        if usage is not None:
+            usage.prompt_tokens += sum(map(self.count, texts))
         alphabet = "abcdefghijklmnopqrstuvwxyz"
         return [[float(text.lower().count(letter)) for letter in alphabet] for text in texts]
 
