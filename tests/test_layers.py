@@ -42,6 +42,7 @@ ORDER = (
     "answer_checks",
     "plugins",
     "discovery",
+    "survey",
     "store",
     "auth",
     "quota",

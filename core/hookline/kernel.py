@@ -281,7 +281,7 @@ class Kernel:
         self.loaded = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.store)
-            await self._enter_plugins(stack)
+            await self.enter_plugins(stack)
             loading = asyncio.create_task(self._load())
             stack.push_async_callback(self._unload, loading)
             yield self
@@ -293,7 +293,8 @@ class Kernel:
             self._idle.clear()
             await self._idle.wait()
 
-    async def _enter_plugins(self, stack: AsyncExitStack) -> None:
+    async def enter_plugins(self, stack: AsyncExitStack) -> None:
+        """Starts the plugins, to stop with the stack. Raises PluginError for essential ones."""
         for plugin, lifespan in list(self.plugins.lifespan(self)):
             try:
                 await enter(stack, plugin, lifespan, self.settings.isolation.start_seconds)

@@ -30,7 +30,7 @@ class Source:
         try:
             self.tree = ast.parse(path.read_bytes(), str(path))
         except SyntaxError as error:
-            raise Unreadable(f"{path}:{error.lineno}: {error.msg}") from None
+            raise Unreadable(f"{path}, line {error.lineno}: SyntaxError: {error.msg}") from None
         except (OSError, ValueError) as error:
             raise Unreadable(f"{path} cannot be read: {error}") from None
 
