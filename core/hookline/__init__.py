@@ -30,8 +30,10 @@ from hookline.errors import (
     NotFound,
     PluginError,
     QuotaExhausted,
+    RequestTooLarge,
     StartError,
     Unavailable,
+    UnsupportedMedia,
 )
 from hookline.exchange import Caller, Exchange, Usage
 from hookline.hookspecs import hookimpl, hookspec
@@ -81,6 +83,7 @@ __all__ = [
     "Piece",
     "PluginError",
     "QuotaExhausted",
+    "RequestTooLarge",
     "Sampling",
     "Section",
     "Server",
@@ -93,6 +96,7 @@ __all__ = [
     "ToolCallDelta",
     "TopLogprob",
     "Unavailable",
+    "UnsupportedMedia",
     "Usage",
     "Vocabulary",
     "hookimpl",

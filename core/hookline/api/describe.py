@@ -16,11 +16,12 @@ ATTRIBUTE = "hookline_description"
 class Description:
     """The models of a route's bodies; ``streams`` when it can answer as server-sent events.
 
-    ``others`` are the bodies of further statuses that are no errors of OpenAI's shape.
+    ``request_type`` is the media type of what is sent. ``others`` are the bodies of further statuses that are no errors of OpenAI's shape.
     """
 
     request: type[BaseModel] | None = None
     response: type[BaseModel] | None = None
+    request_type: str = "application/json"
     content_type: str = "application/json"
     streams: bool = False
     generates: bool = False
@@ -31,6 +32,7 @@ def describe(
     *,
     request: type[BaseModel] | None = None,
     response: type[BaseModel] | None = None,
+    request_type: str = "application/json",
     content_type: str = "application/json",
     streams: bool = False,
     generates: bool = False,
@@ -42,7 +44,9 @@ def describe(
     """
 
     def mark(view: View) -> View:
-        about = Description(request, response, content_type, streams, generates, others or {})
+        about = Description(
+            request, response, request_type, content_type, streams, generates, others or {}
+        )
         setattr(view, ATTRIBUTE, about)
         return view
 

@@ -133,7 +133,7 @@ def _operation(rule: Rule, view: Callable[..., Any], refs: Schemas) -> dict[str,
     if rule.arguments:
         operation["parameters"] = [_parameter(name) for name in sorted(rule.arguments)]
     if about.request is not None:
-        content = {"application/json": {"schema": refs[about.request]}}
+        content = {about.request_type: {"schema": refs[about.request]}}
         operation["requestBody"] = {"required": True, "content": content, "description": NULLS}
     operation["responses"] = _responses(about, refs)
     return operation

@@ -9,17 +9,9 @@ from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hookline import ApiError
+from hookline import RequestTooLarge
 
 WRITE_BYTES = 1 << 18
-
-
-class FileTooLarge(ApiError):
-    """A file has more bytes than may be kept."""
-
-    status = 413
-    type = "invalid_request_error"
-    code = "request_too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,7 @@ class Blobs:
         return self._folder / hash[:2] / hash
 
     async def receive(self, parts: AsyncIterable[bytes], limit: int) -> Received:
-        """Writes bytes as they come, never many in memory. Raises FileTooLarge past ``limit``."""
+        """Writes bytes as they come, never many in memory; RequestTooLarge past ``limit``."""
         path = self._incoming / secrets.token_hex(8)
         digest, size = hashlib.sha256(), 0
         try:
@@ -98,8 +90,8 @@ async def _gathered(parts: AsyncIterable[bytes]) -> AsyncIterable[bytes]:
         yield bytes(waiting)
 
 
-def _too_large(limit: int) -> FileTooLarge:
-    return FileTooLarge(
-        f"The file is larger than {limit // (1024 * 1024)} MB, which is the most that is kept "
-        "([plugin.knowledge] max_file_mb)."
+def _too_large(limit: int) -> RequestTooLarge:
+    return RequestTooLarge(
+        f"The file is larger than {limit // (1024 * 1024)} MiB, which is the most that is kept "
+        "([plugin.knowledge.parsing] file_mb, [server] max_body_mb)."
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from hookline_knowledge.chat.settings import ChatSettings
 from hookline_knowledge.parsing.settings import ParsingSettings
 
 
@@ -43,6 +44,28 @@ class KnowledgeSettings(BaseModel):
         description="How s3:// is reached: region, endpoint, allow_http, access_key_id, "
         "secret_access_key.",
     )
+    floor: float = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="Least similarity of a passage to the question, 0 to 1; below it nothing is "
+        "an answer.",
+    )
+    chunk_tokens: int = Field(
+        200, ge=16, le=4096, description="Most tokens of a passage, of the embedding model's."
+    )
+    chunk_overlap_tokens: int = Field(
+        40, ge=0, le=2048, description="Tokens that neighbouring passages share; at most half."
+    )
     parsing: ParsingSettings = Field(
         default=ParsingSettings(), description="What reading a file may cost."
     )
+    chat: ChatSettings = Field(
+        default=ChatSettings(), description="How passages get into a conversation."
+    )
+
+    @model_validator(mode="after")
+    def _overlap_is_at_most_half(self) -> KnowledgeSettings:
+        if self.chunk_overlap_tokens * 2 > self.chunk_tokens:
+            raise ValueError("'chunk_overlap_tokens' must be at most half of 'chunk_tokens'")
+        return self

@@ -25,5 +25,9 @@ def find(connection: sqlite3.Connection, collection: int, id: str) -> Batch | No
 
 
 def cancel(connection: sqlite3.Connection, id: str) -> None:
-    """Marks a batch as cancelled."""
-    connection.execute("UPDATE batches SET cancelled = 1 WHERE id = ?", (id,))
+    """Ends what of a batch is not done yet. One that is done stays as it is."""
+    rows = connection.execute(
+        "UPDATE members SET status = 'cancelled' WHERE batch = ? AND status = 'in_progress'", (id,)
+    )
+    if rows.rowcount:
+        connection.execute("UPDATE batches SET cancelled = 1 WHERE id = ?", (id,))

@@ -10,6 +10,7 @@ from typing import Any
 
 from hookline_knowledge.catalog.pages import Cursor, Listing, Page
 from hookline_knowledge.catalog.records import Collection, Counts
+from hookline_knowledge.catalog.states import CURRENT
 
 _SHORT_ID = re.compile(r"c:([1-9][0-9]{0,17})")
 _COUNTS = """
@@ -17,11 +18,9 @@ _COUNTS = """
     sum(status = 'failed') AS failed, sum(status = 'cancelled') AS cancelled,
     sum(usage_bytes) AS usage_bytes
 """
-CURRENT = "status NOT IN ('superseded', 'deleting')"
-"""Members that clients see."""
 
 
-def add(connection: sqlite3.Connection, **values: Any) -> Collection:
+def add(connection: sqlite3.Connection, /, **values: Any) -> Collection:
     """Keeps a collection; ``values`` are fields of `Collection`."""
     values["metadata"] = json.dumps(values["metadata"])
     names = ", ".join(values)
@@ -59,7 +58,7 @@ def all_open(connection: sqlite3.Connection) -> list[Collection]:
     return [Collection.of(row) for row in rows]
 
 
-def update(connection: sqlite3.Connection, number: int, **values: Any) -> Collection:
+def update(connection: sqlite3.Connection, number: int, /, **values: Any) -> Collection:
     """Changes fields of a collection."""
     if "metadata" in values:
         values["metadata"] = json.dumps(values["metadata"])

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from hookline import StartError
+from hookline_knowledge.problems import KnowledgeUnavailable
 
 FILE_NAME = "catalog.db"
 BUSY_SECONDS = 15.0
@@ -82,6 +83,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 """Statements by schema version; ``PRAGMA user_version`` says how many sets a file has seen."""
 
 Result = TypeVar("Result")
+P = ParamSpec("P")
 
 
 class Database:
@@ -90,7 +92,7 @@ class Database:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="hookline-catalog")
-        self._connection: sqlite3.Connection
+        self._opened: sqlite3.Connection | None = None
 
     async def open(self) -> None:
         """Opens the file, and brings an older one up to date."""
@@ -106,60 +108,83 @@ class Database:
     async def close(self) -> None:
         """Closes the file once what is under way is done."""
         await self._in_thread(self._connection.close)
+        self._opened = None
         self._thread.shutdown(wait=False)
 
-    async def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Runs something that changes nothing."""
-        return await self._in_thread(lambda: work(self._connection))
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._opened is None:
+            raise KnowledgeUnavailable(
+                "The collections are not open: the plugin 'knowledge' could not start, or the "
+                "server ends. GET /health says more.",
+                retry_after=30,
+            )
+        return self._opened
 
-    async def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def read(
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, P], Result],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Result:
+        """Runs something that changes nothing."""
+        return await self._in_thread(lambda: work(self._connection, *args, **named))
+
+    async def write(
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, P], Result],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Result:
         """Runs a change as one transaction: all of it, or nothing where it raises."""
-        return await self._in_thread(lambda: self._transaction(work))
+        return await self._in_thread(
+            lambda: _transaction(self._connection, lambda db: work(db, *args, **named))
+        )
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _transaction(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = work(connection)
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-        return result
-
     def _open(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(
+        connection = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        self._connection.row_factory = sqlite3.Row
+        connection.row_factory = sqlite3.Row
         try:
-            self._prepare()
+            connection.execute("PRAGMA synchronous = NORMAL")
+            _switch_to_wal(connection)
+            _transaction(connection, _migrate)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
+        self._opened = connection
 
-    def _prepare(self) -> None:
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._switch_to_wal()
-        self._transaction(_migrate)
 
-    def _switch_to_wal(self) -> None:
-        deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                # SQLite does not wait for its turn here, so first openers at once would fail.
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
+def _transaction(
+    connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Result]
+) -> Result:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(connection)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return result
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait for its turn here, so first openers at once would fail.
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from hookline_knowledge.catalog.pages import Cursor, Listing, Page
 from hookline_knowledge.catalog.records import StoredFile
+from hookline_knowledge.catalog.states import CURRENT
 
 
-def add(connection: sqlite3.Connection, **values: Any) -> StoredFile:
+def add(connection: sqlite3.Connection, /, **values: Any) -> StoredFile:
     """Keeps a file; ``values`` are the fields of `StoredFile` but ``seq``."""
     names = ", ".join(values)
     row = connection.execute(
@@ -60,3 +61,29 @@ def remove(connection: sqlite3.Connection, id: str) -> str | None:
         return None
     shared = connection.execute("SELECT 1 FROM files WHERE hash = ?", (row["hash"],)).fetchone()
     return None if shared else str(row["hash"])
+
+
+def from_origin(connection: sqlite3.Connection, origin: str) -> list[StoredFile]:
+    """The files that were read from a path, oldest first."""
+    rows = connection.execute("SELECT * FROM files WHERE origin = ? ORDER BY seq", (origin,))
+    return [StoredFile.of(row) for row in rows]
+
+
+def origins(connection: sqlite3.Connection, collection: int) -> list[str]:
+    """The paths from which files of a collection were read."""
+    rows = connection.execute(
+        "SELECT DISTINCT origin FROM files JOIN members ON members.file = files.id "  # noqa: S608
+        f"WHERE collection = ? AND {CURRENT} AND origin IS NOT NULL ORDER BY origin",
+        (collection,),
+    )
+    return [row["origin"] for row in rows]
+
+
+def outdated(connection: sqlite3.Connection, origin: str) -> list[str]:
+    """The ids of files from a path that no collection holds any more."""
+    rows = connection.execute(
+        "SELECT id FROM files WHERE origin = ? AND NOT EXISTS "  # noqa: S608 our own text
+        f"(SELECT 1 FROM members WHERE file = files.id AND {CURRENT})",
+        (origin,),
+    )
+    return [row["id"] for row in rows]

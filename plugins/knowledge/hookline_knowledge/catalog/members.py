@@ -12,9 +12,9 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from hookline_knowledge.catalog.collections import CURRENT
 from hookline_knowledge.catalog.pages import Cursor, Listing, Page
 from hookline_knowledge.catalog.records import Attributes, Chunking, Member
+from hookline_knowledge.catalog.states import CURRENT, SEARCHED
 
 
 def add(
@@ -65,6 +65,25 @@ def find(connection: sqlite3.Connection, collection: int, file: str) -> Member |
     return Member.of(row) if row else None
 
 
+def with_hash(connection: sqlite3.Connection, collection: int, hash: str) -> Member | None:
+    """A file of a collection that has these bytes and is, or will be, complete."""
+    row = connection.execute(
+        "SELECT members.* FROM members JOIN files ON files.id = members.file WHERE collection = ? "
+        "AND hash = ? AND status IN ('completed', 'in_progress') ORDER BY members.seq LIMIT 1",
+        (collection, hash),
+    ).fetchone()
+    return Member.of(row) if row else None
+
+
+def of_collection(connection: sqlite3.Connection, collection: int) -> list[Member]:
+    """All files of a collection, oldest first."""
+    rows = connection.execute(
+        f"SELECT * FROM members WHERE collection = ? AND {CURRENT} ORDER BY seq",  # noqa: S608
+        (collection,),
+    )
+    return [Member.of(row) for row in rows]
+
+
 def page(
     connection: sqlite3.Connection,
     cursor: Cursor,
@@ -83,8 +102,7 @@ def visible(connection: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, Me
     """Those of some members that a search may show."""
     marks = ", ".join("?" * len(seqs))
     rows = connection.execute(
-        f"SELECT * FROM members WHERE seq IN ({marks}) "  # noqa: S608 our own text
-        "AND status IN ('completed', 'superseded')",
+        f"SELECT * FROM members WHERE seq IN ({marks}) AND {SEARCHED}",  # noqa: S608
         tuple(seqs),
     )
     return {row["seq"]: Member.of(row) for row in rows}
@@ -94,8 +112,7 @@ def searchable(connection: sqlite3.Connection, collections: Sequence[int]) -> li
     """All members of collections that a search may show."""
     marks = ", ".join("?" * len(collections))
     rows = connection.execute(
-        f"SELECT * FROM members WHERE collection IN ({marks}) "  # noqa: S608 our own text
-        "AND status IN ('completed', 'superseded')",
+        f"SELECT * FROM members WHERE collection IN ({marks}) AND {SEARCHED}",  # noqa: S608
         tuple(collections),
     )
     return [Member.of(row) for row in rows]
@@ -133,17 +150,29 @@ def take(connection: sqlite3.Connection, worker: str, batch: str | None = None) 
 
 def workers(connection: sqlite3.Connection) -> list[str]:
     """Who has taken members."""
-    rows = connection.execute(
-        "SELECT DISTINCT worker FROM members WHERE status = 'in_progress' AND worker IS NOT NULL"
-    )
+    rows = connection.execute("SELECT DISTINCT worker FROM members WHERE worker IS NOT NULL")
     return [row["worker"] for row in rows]
 
 
-def release(connection: sqlite3.Connection, worker: str) -> None:
-    """Gives back what a worker had taken."""
-    connection.execute(
-        "UPDATE members SET worker = NULL WHERE worker = ? AND status = 'in_progress'", (worker,)
+def taken(connection: sqlite3.Connection, worker: str) -> list[int]:
+    """What a worker has taken; the store may hold rows of them that nobody sees yet."""
+    rows = connection.execute("SELECT seq FROM members WHERE worker = ?", (worker,))
+    return [row["seq"] for row in rows]
+
+
+def release(connection: sqlite3.Connection, seqs: Sequence[int]) -> None:
+    """Gives back what a worker had taken, once the store holds no rows of it."""
+    connection.executemany(
+        "UPDATE members SET worker = NULL WHERE seq = ?", [(seq,) for seq in seqs]
     )
+
+
+def wanted(connection: sqlite3.Connection, worker: str) -> set[int]:
+    """Which members a worker is to go on with."""
+    rows = connection.execute(
+        "SELECT seq FROM members WHERE worker = ? AND status = 'in_progress'", (worker,)
+    )
+    return {row["seq"] for row in rows}
 
 
 def complete(connection: sqlite3.Connection, member: Member, worker: str, usage: int) -> bool:
@@ -195,24 +224,23 @@ def fail(
         )
 
 
-def cancel_batch(connection: sqlite3.Connection, batch: str) -> list[int]:
-    """Cancels what of a batch is not done yet; which that were."""
+def deleting(connection: sqlite3.Connection, limit: int) -> list[int]:
+    """Members whose rows must leave the store, and that no worker may still add rows of."""
     rows = connection.execute(
-        "UPDATE members SET status = 'cancelled', worker = NULL WHERE batch = ? "
-        "AND status = 'in_progress' RETURNING seq",
-        (batch,),
+        "SELECT seq FROM members WHERE status = 'deleting' AND worker IS NULL LIMIT ?", (limit,)
     )
     return [row["seq"] for row in rows]
-
-
-def deleting(connection: sqlite3.Connection, limit: int) -> list[tuple[int, int]]:
-    """Collection and number of members whose rows must leave the store."""
-    rows = connection.execute(
-        "SELECT collection, seq FROM members WHERE status = 'deleting' LIMIT ?", (limit,)
-    )
-    return [(row["collection"], row["seq"]) for row in rows]
 
 
 def forget(connection: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Drops members whose rows have left the store."""
     connection.executemany("DELETE FROM members WHERE seq = ?", [(seq,) for seq in seqs])
+
+
+def is_held(connection: sqlite3.Connection, file: str) -> bool:
+    """Whether any collection holds a file."""
+    row = connection.execute(
+        f"SELECT 1 FROM members WHERE file = ? AND {CURRENT} LIMIT 1",  # noqa: S608 our own text
+        (file,),
+    ).fetchone()
+    return row is not None

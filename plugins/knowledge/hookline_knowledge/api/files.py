@@ -1,0 +1,104 @@
+"""``/v1/files``: what was sent, whether it is in a collection or not."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from quart import Blueprint, Response, request
+
+from hookline import InvalidRequest
+from hookline.routes import accepts, describe, json_response, validate
+from hookline_knowledge.api.answers import FileDeleted, FileList, FileObject
+from hookline_knowledge.api.bodies import deleted_body, file_body, page_body
+from hookline_knowledge.api.pages import page_of
+from hookline_knowledge.api.requests import FileForm, FilesQuery, query
+from hookline_knowledge.api.uploads import MULTIPART, Form, nested, read_form
+from hookline_knowledge.base import KnowledgeBase
+from hookline_knowledge.blobs import read_file
+from hookline_knowledge.catalog import StoredFile, files
+
+BATCH_EXPIRES_SECONDS = 30 * 86400
+"""OpenAI's default for files of purpose ``batch``."""
+
+
+def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
+    """Adds the routes."""
+    library = base.library
+
+    @routes.post("/v1/files")
+    @accepts(MULTIPART)
+    @describe(request=FileForm, request_type=MULTIPART, response=FileObject)
+    async def create_file() -> Response:
+        """Keeps a file, sent as a form with the fields ``file`` and ``purpose``."""
+        form = await read_form(
+            request,
+            library.blobs,
+            limit=base.file_bytes,
+            idle_seconds=base.server.settings.server.body_timeout,
+        )
+        return json_response(file_body(await _kept(base, form)))
+
+    @routes.get("/v1/files")
+    @describe(response=FileList)
+    async def list_files() -> Response:
+        """All files, newest first."""
+        asked = query(FilesQuery)
+        await library.expire()
+        page = await page_of(library.catalog, files.page, asked.cursor, asked.purpose, library.now)
+        return json_response(page_body(page, [file_body(file) for file in page.items]))
+
+    @routes.get("/v1/files/<file_id>")
+    @describe(response=FileObject)
+    async def retrieve_file(file_id: str) -> Response:
+        """One file."""
+        return json_response(file_body(await library.file(file_id)))
+
+    @routes.delete("/v1/files/<file_id>")
+    @describe(response=FileDeleted)
+    async def delete_file(file_id: str) -> Response:
+        """Removes a file, from all collections too."""
+        await library.file(file_id)
+        await library.remove_file(file_id)
+        return json_response(deleted_body(file_id, "file"))
+
+    @routes.get("/v1/files/<file_id>/content")
+    @describe(content_type="application/octet-stream")
+    async def file_content(file_id: str) -> Response:
+        """The bytes of a file."""
+        return _download(base, await library.file(file_id))
+
+
+async def _kept(base: KnowledgeBase, form: Form) -> StoredFile:
+    received = form.received
+    if received is None:
+        raise InvalidRequest("The form holds no file in the field 'file'.", param="file")
+    try:
+        asked = validate(FileForm, nested(form.fields))
+        seconds = asked.expires_after.seconds if asked.expires_after else None
+        if seconds is None and asked.purpose == "batch":
+            seconds = BATCH_EXPIRES_SECONDS
+        return await base.library.add_file(
+            received,
+            form.name,
+            purpose=asked.purpose,
+            media_type=form.media_type,
+            expires=None if seconds is None else base.library.now + seconds,
+        )
+    except BaseException:
+        base.library.blobs.discard(received)
+        raise
+
+
+def _download(base: KnowledgeBase, file: StoredFile) -> Response:
+    """Never as a page: a browser that shows a stored HTML file would run it as ours."""
+    response = Response(
+        read_file(base.library.blobs.path(file.hash)), content_type="application/octet-stream"
+    )
+    plain = re.sub(r'[^ -~]|["\\%]', "_", file.name)
+    response.headers["Content-Length"] = str(file.bytes)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Disposition"] = (
+        f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file.name, safe='')}"
+    )
+    return response

@@ -1,0 +1,135 @@
+"""The queue of files to be read, and those that read them in the background.
+
+The catalog is the queue, so nothing that was accepted is lost with the process: what is
+``in_progress`` and taken by nobody alive is taken next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from hookline import ApiError
+from hookline_knowledge.catalog import Member, members
+from hookline_knowledge.library import Library
+from hookline_knowledge.parsing.unreadable import Unreadable
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""How soon what other processes added or removed is noticed."""
+HOUSEKEEPING_SECONDS = 30.0
+
+TakeIn = Callable[[Member], Awaitable[int]]
+"""Brings a member's text and vectors into the store; how many bytes they are there.
+
+Raises Unreadable where the file is at fault, ApiError where something else is missing.
+"""
+
+
+class Ingest:
+    """Reads up to ``parallel`` files at once; of one batch, or whatever is waiting."""
+
+    def __init__(
+        self, library: Library, take_in: TakeIn, *, parallel: int, batch: str | None = None
+    ) -> None:
+        self._library = library
+        self._take_in = take_in
+        self._parallel = parallel
+        self._batch = batch
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._news = asyncio.Event()
+        self._next_housekeeping = 0.0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """At work inside of the block; what is half done at its end is given back."""
+        self._library.unwanted = self.wake
+        supervisor = asyncio.create_task(self._supervise())
+        try:
+            yield
+        finally:
+            supervisor.cancel()
+            await asyncio.wait([supervisor])
+            for task in self._running.values():
+                task.cancel()
+            if self._running:
+                await asyncio.wait(self._running.values())
+
+    def wake(self) -> None:
+        """There is something to do, or not to do any more."""
+        self._news.set()
+
+    async def _supervise(self) -> None:
+        while True:
+            try:
+                await self._stop_unwanted()
+                await self._keep_house()
+                await self._start_some()
+            except Exception:
+                log.exception("the queue of files to be read is in trouble and tries again")
+                await asyncio.sleep(POLL_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), POLL_SECONDS)
+            self._news.clear()
+
+    async def _stop_unwanted(self) -> None:
+        if self._running:
+            wanted = await self._library.catalog.read(members.wanted, self._library.worker.id)
+            for seq in self._running.keys() - wanted:
+                self._running[seq].cancel()
+
+    async def _keep_house(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_housekeeping:
+            self._next_housekeeping = now + HOUSEKEEPING_SECONDS
+            await self._library.take_over()
+            await self._library.expire()
+            await self._library.reap()
+
+    async def _start_some(self) -> None:
+        worker = self._library.worker.id
+        while len(self._running) < self._parallel:
+            member = await self._library.catalog.write(members.take, worker, self._batch)
+            if member is None:
+                return
+            task = asyncio.create_task(self._read(member))
+            self._running[member.seq] = task
+            task.add_done_callback(lambda _, seq=member.seq: self._ended(seq))  # type: ignore[misc]
+
+    def _ended(self, seq: int) -> None:
+        del self._running[seq]
+        self.wake()
+
+    async def _read(self, member: Member) -> None:
+        """One member from its bytes to its end, whatever that is."""
+        catalog, worker = self._library.catalog, self._library.worker.id
+        try:
+            usage = await self._take_in(member)
+            if await catalog.write(members.complete, member, worker, usage):
+                await self._library.reap()
+                return
+        except asyncio.CancelledError:
+            pass  # unwanted, or the server ends; either way it is given back below
+        except Exception as error:
+            code, message = _reason(error)
+            await catalog.write(members.fail, member, worker, code, message)
+        # Not broken off by a second cancel, or rows would stay that nobody knows of.
+        await asyncio.shield(self._give_back(member))
+
+    async def _give_back(self, member: Member) -> None:
+        try:
+            await self._library.give_back([member.seq])
+        except Exception:
+            log.exception("rows of a file that was given up could not be removed yet")
+
+
+def _reason(error: Exception) -> tuple[str, str]:
+    if isinstance(error, Unreadable):
+        return error.code, error.reason
+    if isinstance(error, ApiError):
+        return "server_error", error.message
+    log.error("a file could not be read", exc_info=error)
+    return "server_error", "The server failed while it read the file. Its log has the details."

@@ -1,0 +1,109 @@
+"""From questions to passages that may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hookline_knowledge.catalog import Collection, Member, StoredFile, collections, files, members
+from hookline_knowledge.embedding import EmbedderOf
+from hookline_knowledge.filters import Comparison, Compound, matches
+from hookline_knowledge.library import Library
+from hookline_knowledge.store import Hit, Query, Store
+from hookline_knowledge.store.fusion import fused
+
+SPARE_HITS = 4
+"""Hits asked for beyond those wanted, since some may be of files that are just leaving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document. ``similarity`` is the cosine of query and passage, 0 to 1."""
+
+    text: str
+    location: str
+    similarity: float
+    file: str
+    document: str
+    member: Member
+
+    def cut(self, characters: int) -> Passage:
+        """Its beginning."""
+        return replace(self, text=self.text[:characters])
+
+
+class Searcher:
+    """Searches collections. ``floor`` is the similarity below which nothing is an answer."""
+
+    def __init__(self, library: Library, store: Store, embedder: EmbedderOf, floor: float) -> None:
+        self._library = library
+        self._store = store
+        self._embedder = embedder
+        self._floor = floor
+
+    async def search(
+        self,
+        among: Sequence[Collection],
+        queries: Sequence[str],
+        *,
+        limit: int,
+        floor: float | None = None,
+        filters: Comparison | Compound | None = None,
+    ) -> list[Passage]:
+        """The best passages for one or several queries, best first.
+
+        ``floor`` overrides the setting; ``filters`` go by the attributes of files. Raises
+        KnowledgeUnavailable.
+        """
+        numbers = [collection.number for collection in among if collection.state == "open"]
+        only = await self._passing(numbers, filters) if filters is not None else None
+        if not numbers or only == []:
+            return []
+        least = self._floor if floor is None else floor
+        embedder = await self._embedder()
+        vectors = await embedder.embed(queries, kind="query")
+        rankings = [
+            await self._store.search(
+                Query(text, vector, embedder.name, numbers, only, limit + SPARE_HITS, least)
+            )
+            for text, vector in zip(queries, vectors, strict=True)
+        ]
+        await self._library.catalog.write(collections.touch, numbers, self._library.now)
+        return (await self._passages(_merged(rankings)))[:limit]
+
+    async def _passing(
+        self, numbers: Sequence[int], filters: Comparison | Compound
+    ) -> list[int] | None:
+        """The members whose attributes pass; None where all do."""
+        every = await self._library.catalog.read(members.searchable, numbers)
+        passing = [member.seq for member in every if matches(filters, member.attributes)]
+        return None if len(passing) == len(every) else passing
+
+    async def _passages(self, hits: Sequence[Hit]) -> list[Passage]:
+        """What may be shown, each text of a file once, also where several collections hold it."""
+        seqs = list({hit.document for hit in hits})
+        shown = await self._library.catalog.read(members.visible, seqs)
+        named = await self._library.catalog.read(files.named, {m.file for m in shown.values()})
+        passages: dict[tuple[str, str], Passage] = {}
+        for hit in hits:
+            member = shown.get(hit.document)
+            if member is not None and (file := named.get(member.file)) is not None:
+                passages.setdefault((file.hash, hit.text), _passage(hit, member, file))
+        return list(passages.values())
+
+
+def _passage(hit: Hit, member: Member, file: StoredFile) -> Passage:
+    return Passage(hit.text, hit.location, hit.similarity, file.id, file.name, member)
+
+
+def _merged(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several rankings as one; each hit with its best similarity."""
+    if len(rankings) == 1:
+        return list(rankings[0])
+    best: dict[tuple[int, int], Hit] = {}
+    for hit in (hit for ranking in rankings for hit in ranking):
+        key = (hit.document, hit.position)
+        if key not in best or best[key].similarity < hit.similarity:
+            best[key] = hit
+    order = fused([[(hit.document, hit.position) for hit in ranking] for ranking in rankings])
+    return [best[key] for key in order]
