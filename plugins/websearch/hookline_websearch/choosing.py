@@ -11,7 +11,7 @@ from hookline_websearch import ranking
 from hookline_websearch.passages import Passage, passages_of
 
 EMBEDDED = 40
-"""Passages that are compared by meaning: the best by their words. All would take seconds."""
+"""Passages that are compared by meaning, the best by their words first. All would take seconds."""
 
 ALIKE = 0.8
 """Share of words in common from which on one of two passages is enough."""
@@ -50,21 +50,21 @@ async def choose(
     """
     passages = [passage for n, page in enumerate(pages) for passage in passages_of(n, page.text)]
     texts = [f"{pages[passage.page].title}\n{passage.whole}" for passage in passages]
-    rankings: list[ranking.Ranking] = [ranking.beginnings(passages)]
-    rankings += await asyncio.to_thread(ranking.lexical, texts, questions)
-    best = ranking.fused(rankings)
-    if embedder is not None:
-        rankings.append(await _by_meaning(embedder, texts, best, questions[0], seconds))
-        best = ranking.fused(rankings)
+    rankings = await asyncio.to_thread(ranking.lexical, texts, questions)
+    tops = ranking.beginnings(passages)
+    best = ranking.followed(ranking.fused(rankings), tops)
+    if embedder is not None and passages:
+        worth = ranking.followed(best, range(len(passages)))[:EMBEDDED]
+        alike = await _by_meaning(embedder, texts, worth, questions[0], seconds)
+        best = ranking.followed(ranking.fused([*rankings, alike]), tops)
     ordered = _two_sites_first([passages[place] for place in best], pages)
     return _within(ordered, budget, count)
 
 
 async def _by_meaning(
-    embedder: Embedder, texts: Sequence[str], best: Sequence[int], question: str, seconds: float
+    embedder: Embedder, texts: Sequence[str], places: Sequence[int], question: str, seconds: float
 ) -> list[int]:
-    """The best passages in the order of their meaning; none where that takes too long."""
-    places = best[:EMBEDDED]
+    """Those passages that are about the same, most so first; none where that takes too long."""
     try:
         async with asyncio.timeout(seconds):
             asked = await embedder.embed([question], kind="query")

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 Ranking = Sequence[int]
 """Places of passages in their list, the best first; those that say nothing are left out."""
 
+RELEVANT = 0.25
+"""Share of the best score below which a passage counts as saying nothing: every text has some word
+of a question, if only "the"."""
+
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
 
@@ -33,7 +37,7 @@ def tokens(text: str) -> list[str]:
 
 
 def lexical(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
-    """For each query the texts that have words of it, best first, by BM25."""
+    """For each query the texts that have its words, best first, by BM25."""
     import bm25s
 
     words = [tokens(text) for text in texts]
@@ -49,19 +53,24 @@ def lexical(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
     return rankings
 
 
-def _best_first(scores: NDArray[np.float32]) -> list[int]:
-    return [int(place) for place in (-scores).argsort(kind="stable") if scores[place] > 0]
-
-
 def by_meaning(vectors: Sequence[Sequence[float]], question: Sequence[float]) -> list[int]:
-    """The vectors' places, those most like the question first, by cosine similarity."""
+    """The vectors that are like the question, most like it first, by cosine similarity."""
     import numpy as np
 
     matrix = np.asarray(vectors, dtype=np.float32)
     target = np.asarray(question, dtype=np.float32)
     norms = np.linalg.norm(matrix, axis=1) * np.linalg.norm(target)
-    likeness = matrix @ target / np.maximum(norms, 1e-9)
-    return [int(place) for place in np.argsort(-likeness, kind="stable")]
+    return _best_first(matrix @ target / np.maximum(norms, 1e-9))
+
+
+def _best_first(scores: NDArray[np.float32]) -> list[int]:
+    least = max(float(scores.max()) * RELEVANT, 1e-9)
+    return [int(place) for place in (-scores).argsort(kind="stable") if scores[place] >= least]
+
+
+def followed(ranking: Ranking, *rest: Iterable[int]) -> list[int]:
+    """A ranking with others after it, each place once."""
+    return list(dict.fromkeys([*ranking, *(place for other in rest for place in other)]))
 
 
 def beginnings(passages: Sequence[Passage]) -> list[int]:

