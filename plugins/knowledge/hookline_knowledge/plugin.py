@@ -86,6 +86,13 @@ class Knowledge:
                 return None
             raise InvalidRequest(f"'{name[:200]}' cannot be read: {error.reason}") from error
 
+    @property
+    def base(self) -> KnowledgeBase:
+        """What the running plugin works with."""
+        if self._made is None:
+            raise RuntimeError("the server does not run")
+        return self._made
+
     def _base(self, server: Server) -> KnowledgeBase:
         if self._made is None:
             self._made = KnowledgeBase(self._settings, server)

@@ -107,8 +107,8 @@ class Database:
 
     async def close(self) -> None:
         """Closes the file once what is under way is done."""
-        await self._in_thread(self._connection.close)
-        self._opened = None
+        connection, self._opened = self._connection, None
+        await self._in_thread(connection.close)
         self._thread.shutdown(wait=False)
 
     @property
@@ -128,7 +128,8 @@ class Database:
         **named: P.kwargs,
     ) -> Result:
         """Runs something that changes nothing."""
-        return await self._in_thread(lambda: work(self._connection, *args, **named))
+        connection = self._connection
+        return await self._in_thread(lambda: work(connection, *args, **named))
 
     async def write(
         self,
@@ -137,8 +138,9 @@ class Database:
         **named: P.kwargs,
     ) -> Result:
         """Runs a change as one transaction: all of it, or nothing where it raises."""
+        connection = self._connection
         return await self._in_thread(
-            lambda: _transaction(self._connection, lambda db: work(db, *args, **named))
+            lambda: _transaction(connection, lambda db: work(db, *args, **named))
         )
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
