@@ -27,4 +27,5 @@ class BuiltinEngines:
             model_id=resolve_model(self._settings)[0],
             settings=model,
             max_queue=self._settings.server.max_queue,
+            beside=found.mmproj,
         )

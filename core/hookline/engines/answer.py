@@ -38,7 +38,8 @@ class Answer:
         self._special = special
         self._stops = job.stop_tokens if job.ignore_end else job.stop_tokens | end
         self._room = room if job.max_tokens is None else min(room, job.max_tokens)
-        self._sampler = Sampler(job.sampling, job.prompt, vocabulary)
+        text = [token for token in job.prompt if token >= 0] if job.images else job.prompt
+        self._sampler = Sampler(job.sampling, text, vocabulary)
         self._detokenizer = Detokenizer()
         self._constraint = constraint_of(job)
         self.tokens: list[int] = []

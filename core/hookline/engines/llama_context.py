@@ -18,11 +18,13 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hookline.engines.llama_batch import Place as Place
+from hookline.engines.llama_batch import TokenBatch, VectorBatch
 from hookline.engines.llama_library import library
 from hookline.engines.llama_model import LlamaModel
 from hookline.errors import StartError
@@ -35,19 +37,6 @@ Logits = npt.NDArray[np.float32]
 
 class Aborted(Exception):
     """A prompt chunk was broken off; its sequence is as it was before."""
-
-
-class Place(NamedTuple):
-    """Where a decoded token goes: the sequence, and the position in it.
-
-    Without ``wants_logits`` the model only reads the token, which saves its last matrix products;
-    what it remembers of it is the same to the bit.
-    """
-
-    sequence: int
-    position: int
-    token: int
-    wants_logits: bool = True
 
 
 class LlamaContext:
@@ -72,7 +61,7 @@ class LlamaContext:
         self._handle = self._create(model, context, parallel, threads, exact)
         self._memory = self._api.llama_get_memory(self._handle)
         self.kv_bytes = _kv_bytes()
-        self._batch = _Batch(self._api, self._rows)
+        self._batch = TokenBatch(self._api, self._rows)
         self._no_abort = self._api.ggml_abort_callback()
         self._view: tuple[int, Logits] | None = None
 
@@ -92,12 +81,8 @@ class LlamaContext:
             params.flash_attn_type = 0
             params.offload_kqv = params.op_offload = False
         log = library().log
-        log.lines.clear()
-        log.quiet = True
-        try:
+        with log.kept_quiet():
             handle = self._api.llama_init_from_model(model.handle, params)
-        finally:
-            log.quiet = False
         if not handle:
             raise StartError(
                 f"No memory for {parallel} x {context} tokens of context "
@@ -120,39 +105,62 @@ class LlamaContext:
         Returns the logits after its last token, a view that the next pass overwrites. Looks at
         ``aborted`` all the time; raises Aborted when it says so.
         """
-        count = len(tokens)
         self._batch.fill_prompt(sequence, tokens, start, want_logits=want_logits)
-        status = self._decode_watched(aborted) if aborted else self._decode()
+        self._read(self._batch.struct, sequence, start, aborted)
+        return self._logits(1)[0] if want_logits else None
+
+    def look(
+        self,
+        sequence: int,
+        vectors: npt.NDArray[np.float32],
+        positions: npt.NDArray[np.int32],
+        *,
+        start: int,
+        causal: bool,
+        want_logits: bool,
+        aborted: Callable[[], bool] | None = None,
+    ) -> Logits | None:
+        """Reads vectors of an image like a chunk of a prompt; not ``causal``: each looks at all of
+        them. What is at ``start`` and after it is forgotten where it is broken off.
+        """
+        batch = VectorBatch(self._api, sequence, vectors, positions, want_logits=want_logits)
+        self._api.llama_set_causal_attn(self._handle, causal)
+        try:
+            self._read(batch.struct, sequence, start, aborted)
+        finally:
+            self._api.llama_set_causal_attn(self._handle, True)
+        return self._logits(1)[0] if want_logits else None
+
+    def _read(
+        self, batch: Any, sequence: int, start: int, aborted: Callable[[], bool] | None
+    ) -> None:
+        status = self._decode_watched(batch, aborted) if aborted else self._decode(batch)
         if status:
             self.cut(sequence, start)
             if status == _ABORTED:
                 raise Aborted
             reason = library().log.first_error() or f"llama_decode returned {status}"
-            raise RuntimeError(f"a chunk of {count} tokens could not be read: {reason}")
-        return self._logits(1)[0] if want_logits else None
+            raise RuntimeError(f"a chunk of {batch.n_tokens} tokens could not be read: {reason}")
 
     def decode(self, places: Sequence[Place]) -> Logits:
         """One token for each of several sequences; logits of shape ``(wanted, vocabulary)`` for
         the places that want them, a view that the next pass overwrites."""
         self._batch.fill_decode(places)
-        status = self._decode()
+        status = self._decode(self._batch.struct)
         if status:
             raise RuntimeError(f"llama_decode returned {status} for {len(places)} sequences")
         return self._logits(sum(place.wants_logits for place in places))
 
-    def _decode(self) -> int:
-        return int(self._api.llama_decode(self._handle, self._batch.struct))
+    def _decode(self, batch: Any) -> int:
+        return int(self._api.llama_decode(self._handle, batch))
 
-    def _decode_watched(self, aborted: Callable[[], bool]) -> int:
+    def _decode_watched(self, batch: Any, aborted: Callable[[], bool]) -> int:
         callback = self._api.ggml_abort_callback(lambda _: aborted())
         self._api.llama_set_abort_callback(self._handle, callback, None)
-        log = library().log
-        log.lines.clear()
-        log.quiet = True  # the library takes being broken off for an error
         try:
-            return self._decode()
+            with library().log.kept_quiet():  # the library takes being broken off for an error
+                return self._decode(batch)
         finally:
-            log.quiet = False
             self._api.llama_set_abort_callback(self._handle, self._no_abort, None)
 
     def _logits(self, rows: int) -> Logits:
@@ -198,49 +206,6 @@ class LlamaContext:
         if self._handle is not None:
             self._api.llama_free(self._handle)
             self._handle = None
-
-
-class _Batch:
-    """llama.cpp's batch over numpy arrays, so that filling it costs a few slices."""
-
-    def __init__(self, api: Any, rows: int) -> None:
-        self._tokens = np.zeros(rows, np.int32)
-        self._positions = np.zeros(rows, np.int32)
-        self._sequences = np.zeros(rows, np.int32)
-        self._counts = np.ones(rows, np.int32)
-        self._outputs = np.zeros(rows, np.int8)
-        self._steps = np.arange(rows, dtype=np.int32)
-        step = self._sequences.itemsize
-        self._pointers = self._sequences.ctypes.data + np.arange(rows, dtype=np.uintp) * step
-        self.struct = api.llama_batch()
-        for name, array in (
-            ("token", self._tokens),
-            ("pos", self._positions),
-            ("n_seq_id", self._counts),
-            ("seq_id", self._pointers),
-            ("logits", self._outputs),
-        ):
-            kind = dict(api.llama_batch._fields_)[name]
-            setattr(self.struct, name, ctypes.cast(array.ctypes.data, kind))
-
-    def fill_prompt(
-        self, sequence: int, tokens: npt.NDArray[np.int32], start: int, *, want_logits: bool
-    ) -> None:
-        count = len(tokens)
-        self._tokens[:count] = tokens
-        self._positions[:count] = self._steps[:count] + start
-        self._sequences[:count] = sequence
-        self._outputs[:count] = 0
-        self._outputs[count - 1] = want_logits
-        self.struct.n_tokens = count
-
-    def fill_decode(self, places: Sequence[Place]) -> None:
-        for row, place in enumerate(places):
-            self._tokens[row] = place.token
-            self._positions[row] = place.position
-            self._sequences[row] = place.sequence
-            self._outputs[row] = place.wants_logits
-        self.struct.n_tokens = len(places)
 
 
 def _kv_bytes() -> int:

@@ -5,26 +5,29 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from hookline.config import ModelSettings
-from hookline.engine import Card, EngineStats
+from hookline.engine import Card, EngineStats, Job
 from hookline.engines.answer import Answer
 from hookline.engines.exactness import chunks_are_exact, widths_are_exact
 from hookline.engines.llama_context import Aborted, LlamaContext, Logits, Place
+from hookline.engines.llama_images import Look, Looks
 from hookline.engines.llama_library import library
 from hookline.engines.llama_model import LlamaModel
-from hookline.engines.pace import Pace
-from hookline.engines.prefix_cache import Ids, PrefixCache
+from hookline.engines.llama_projector import Layout, Projector
+from hookline.engines.llama_reader import Reader
+from hookline.engines.prefix_cache import PrefixCache
 from hookline.engines.prefix_cache import Sequence as Slot
 from hookline.engines.run import Run
-from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoModel
+from hookline.engines.spans import IMAGE, Ids, Span, Spans, find_spans, position
+from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoModel, StartError
+from hookline.images import Image
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,10 @@ ALONE_SECONDS = 0.25
 IDLE_SECONDS = 0.05
 """How long work that can wait may hold up a job that arrives."""
 
+PATIENCE, BUSY_PATIENCE = 0.05, 0.001
+"""How long to wait for an image that is being scaled, in a step that has nothing else to do, or
+has."""
+
 
 @dataclass(slots=True, eq=False)
 class _Task:
@@ -47,7 +54,9 @@ class _Task:
 
     run: Run
     prompt: Ids
+    spans: Spans
     answer: Answer
+    look: Look | None = None
     slot: Slot | None = None
     cached: int = 0
 
@@ -61,15 +70,20 @@ class LlamaCppGenerator:
     finds KV that is exactly what reading the whole conversation would give.
     """
 
-    def __init__(self, path: Path, *, model_id: str, settings: ModelSettings) -> None:
+    def __init__(
+        self, path: Path, *, model_id: str, settings: ModelSettings, beside: Path | None = None
+    ) -> None:
         self.parallel = settings.parallel
         self._path = path
         self._model_id = model_id
         self._settings = settings
+        self._beside = beside
         self._exact = settings.exact and settings.gpu_layers == 0
         self._chunk = GPU_CHUNK if settings.gpu_layers else CPU_CHUNK
         self._model: LlamaModel | None = None
+        self._looks: Looks | None = None
         self._context: LlamaContext | None = None
+        self._reader: Reader | None = None
         self._card: Card | None = None
         self._one_by_one = False
         self._forget_everything()
@@ -79,7 +93,6 @@ class LlamaCppGenerator:
         self._arrived: list[_Task] = []
         self._reading: deque[_Task] = deque()
         self._writing: list[_Task] = []
-        self._pace = Pace(self._chunk)
 
     @property
     def model(self) -> LlamaModel:
@@ -94,6 +107,13 @@ class LlamaCppGenerator:
         if self._context is None:
             raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
         return self._context
+
+    @property
+    def reader(self) -> Reader:
+        """Reads prompts into it."""
+        if self._reader is None:
+            raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
+        return self._reader
 
     @property
     def card(self) -> Card:
@@ -113,20 +133,39 @@ class LlamaCppGenerator:
         )
         context = _usable_context(settings.context, model.context)
         threads = settings.threads or _cores()
+        self._looks = self._load_projector(model, threads)
+        at_once = self._looks.projector.at_once if self._looks else 0
         self._context = LlamaContext(
             model,
             context=context,
             parallel=self.parallel,
-            chunk=self._chunk,
+            chunk=max(self._chunk, at_once),
             threads=threads,
             exact=self._exact,
         )
+        self._reader = Reader(self._context, self._chunk)
         promised = self._check_exactness(model)
         self._card = self._describe(model, context, threads, exact=promised)
         log.info(
             "%s: %d sequences of %d tokens, %.0f MiB of KV memory, %d threads",
             *(self._path.name, self.parallel, context, self._context.kv_bytes / 2**20, threads),
         )
+
+    def _load_projector(self, model: LlamaModel, threads: int) -> Looks | None:
+        """Loads the image projector, if there is one. One that was not asked for, but lies beside
+        the model, may belong to another."""
+        path = self._settings.mmproj or self._beside
+        if path is None:
+            return None
+        try:
+            projector = Projector(path, model, threads=threads, gpu=self._settings.gpu_layers != 0)
+        except StartError as error:
+            if self._settings.mmproj is not None:
+                raise StartError(f"[model] mmproj: {error}") from error
+            log.warning("Images are off: %s", error)
+            return None
+        log.info("%s: images", path.name)
+        return Looks(projector)
 
     def _check_exactness(self, model: LlamaModel) -> bool:
         """Whether answers are bit for bit the same alone and beside others, which then is promised.
@@ -169,12 +208,22 @@ class LlamaCppGenerator:
             longest_token=model.longest,
             tools="tools" in template,
             thinking="enable_thinking" in template or "<think>" in template,
-            details=model.details() | {"kv_bytes": self.context.kv_bytes, "threads": threads},
+            vision=self._looks is not None,
+            details=model.details()
+            | {"kv_bytes": self.context.kv_bytes, "threads": threads}
+            | ({"mmproj": self._looks.projector.path.name} if self._looks else {}),
         )
+
+    def layout(self, image: Image) -> Layout:
+        """What an image becomes. Raises InvalidRequest where the model cannot see it."""
+        if self._looks is None:
+            self.model  # noqa: B018 - raises while it is loaded again
+            raise InvalidRequest("This model cannot see images.", param="messages")
+        return self._looks.projector.layout(image.width, image.height)
 
     def start(self, run: Run) -> None:
         """Takes a job. Raises InvalidRequest where its prompt or its bias cannot be used."""
-        prompt = self._checked(run.job.prompt)
+        prompt, spans = self._checked(run.job)
         try:
             answer = Answer(
                 run.job,
@@ -186,13 +235,15 @@ class LlamaCppGenerator:
             )
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        self._arrived.append(_Task(run, prompt, answer))
+        look = self._looks.look(spans) if self._looks and spans else None
+        self._arrived.append(_Task(run, prompt, spans, answer, look))
 
-    def _checked(self, tokens: Sequence[int]) -> Ids:
-        prompt = np.asarray(tokens, np.int64)
+    def _checked(self, job: Job) -> tuple[Ids, Spans]:
+        prompt = np.asarray(job.prompt, np.int64)
         if not prompt.size:
             raise InvalidRequest("The prompt is empty.")
-        wrong = prompt[(prompt < 0) | (prompt >= self.model.size)]
+        lowest = -len(job.images)
+        wrong = prompt[(prompt < lowest) | (prompt >= self.model.size)]
         if wrong.size:
             raise InvalidRequest(
                 f"The prompt holds token {wrong[0]}, outside the vocabulary of {self.model.size}."
@@ -202,7 +253,12 @@ class LlamaCppGenerator:
                 f"The prompt has {prompt.size} tokens; with a context of {self.card.context} it "
                 f"may have {self.card.context - 1}."
             )
-        return prompt.astype(np.int32)
+        slices = [self.layout(image).slices for image in job.images]
+        try:
+            spans = find_spans(prompt, job.images, slices)
+        except ValueError as error:
+            raise InvalidRequest(f"The prompt's images cannot be used: {error}.") from error
+        return np.maximum(prompt, IMAGE).astype(np.int32), spans
 
     def step(self) -> None:
         """Places what arrived, reads a chunk of one prompt, writes a token of every answer."""
@@ -214,24 +270,32 @@ class LlamaCppGenerator:
             self._write()
 
     def _place(self, task: _Task) -> None:
-        placement = self._cache.place(task.prompt)
+        placement = self._cache.place(task.prompt, task.spans)
         if placement is None:
             return
         target, reused = placement.target, placement.reused
         if placement.source is not None:
             self.context.copy(placement.source.id, target.id)
-        if not self.context.cut(target.id, reused):
+        if not self.context.cut(target.id, position(task.spans, reused)):
             placement = replace(placement, reused=0, source=None)
-        task.slot = self._cache.begin(placement, task.prompt)
+        task.slot = self._cache.begin(placement, task.prompt, task.spans)
         task.cached = placement.reused
         self._arrived.remove(task)
         self._reading.append(task)
 
     def _read(self, task: _Task) -> None:
         slot = _slot(task)
+        vectors = None
+        if task.look and (span := slot.run().span):
+            vectors = task.look.vectors(span)
+            if vectors is None:
+                self._encode(task, task.look, span)
+                return
         seconds = BESIDE_SECONDS if self._writing else ALONE_SECONDS
         try:
-            logits = self._read_chunk(slot, seconds, aborted=lambda: task.run.cancelled)
+            logits = self.reader.read(
+                slot, seconds, vectors=vectors, aborted=lambda: task.run.cancelled
+            )
         except Aborted:
             self._reading.append(task)  # until the worker drops it
             return
@@ -242,25 +306,18 @@ class LlamaCppGenerator:
             self._writing.append(task)
             self._take(task, logits)
 
-    def _read_chunk(
-        self, slot: Slot, seconds: float, aborted: Callable[[], bool] | None = None
-    ) -> Logits | None:
-        """Reads on in a slot's tokens; the logits when that was all."""
-        left = len(slot.tokens) - slot.length
-        size = self._pace.chunk(left, seconds)
-        began = time.perf_counter()
-        logits = self.context.prefill(
-            slot.id,
-            slot.tokens[slot.length : slot.length + size],
-            slot.length,
-            want_logits=size == left,
-            aborted=aborted,
-        )
-        self._pace.took(size, time.perf_counter() - began)
-        slot.length += size
-        # A single token is read by other kernels than several: nobody else may build on it.
-        slot.shared = slot.length if len(slot.tokens) > 1 else 0
-        return logits
+    def _encode(self, task: _Task, look: Look, span: Span) -> None:
+        """Encodes the slice that a prompt comes to, if its image is ready; reading it is another
+        step, so that nobody waits for both."""
+        busy = bool(self._writing or self._reading)
+        try:
+            seconds = look.encode(span, BUSY_PATIENCE if busy else PATIENCE)
+        except Exception as error:
+            task.run.fail(error)
+            self._leave(task)
+        else:
+            task.run.looked(seconds)
+            self._reading.append(task)
 
     def _write(self) -> None:
         # llama.cpp computes rows together only where their sequences are numbered in a row.
@@ -312,11 +369,14 @@ class LlamaCppGenerator:
         if slot is None:
             return False
         if slot.length > slot.shared:
-            if not self.context.cut(slot.id, slot.shared):
+            if not self.context.cut(slot.id, slot.position(slot.shared)):
                 slot.shared = 0
             slot.length = slot.shared
+        if slot.run().span is not None:
+            slot.drop_rest()  # its vectors may be forgotten by now
+            return True
         with contextlib.suppress(Aborted):
-            self._read_chunk(slot, IDLE_SECONDS, aborted=wanted)
+            self.reader.read(slot, IDLE_SECONDS, aborted=wanted)
         return True
 
     def stats(self, stats: EngineStats) -> EngineStats:
@@ -329,9 +389,13 @@ class LlamaCppGenerator:
     def close(self) -> None:
         """Frees everything."""
         self._forget_everything()
+        self._reader = None
         if self._context is not None:
             self._context.close()
             self._context = None
+        if self._looks is not None:
+            self._looks.close()
+            self._looks = None
         if self._model is not None:
             self._model.close()
             self._model = None
@@ -339,7 +403,7 @@ class LlamaCppGenerator:
 
 def _next_place(task: _Task, wants_logits: bool) -> Place:
     slot = _slot(task)
-    return Place(slot.id, slot.length, task.answer.tokens[-1], wants_logits)
+    return Place(slot.id, slot.position(slot.length), task.answer.tokens[-1], wants_logits)
 
 
 def _slot(task: _Task) -> Slot:

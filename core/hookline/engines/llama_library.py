@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import logging
 import os
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hookline.errors import StartError
@@ -47,6 +49,16 @@ class LibraryLog:
                 self.lines.append(LogLine(self._level, line))
             log.log(logging.DEBUG if self.quiet else self._level, "%s", line)
 
+    @contextlib.contextmanager
+    def kept_quiet(self) -> Iterator[None]:
+        """Forgets what was said, and says nothing loud until the end."""
+        self.lines.clear()
+        self.quiet = True
+        try:
+            yield
+        finally:
+            self.quiet = False
+
     def first_error(self) -> str:
         """The first error since the log was cleared, which names the cause; "" for none."""
         return next((line.text for line in self.lines if line.level == logging.ERROR), "")
@@ -86,3 +98,19 @@ def library() -> Library:
     api.llama_log_set(write, None)
     api.llama_backend_init()
     return Library(api, sink, (write,))
+
+
+@functools.cache
+def vision_library() -> Any:
+    """Loads mtmd, the library's part for images, once a process: the C functions of
+    ``llama_cpp.mtmd_cpp``. Raises StartError where it is missing or broken."""
+    loaded = library()
+    try:
+        from llama_cpp import mtmd_cpp as api
+    except (ImportError, OSError, RuntimeError) as error:
+        raise StartError(
+            f"This llama-cpp-python was built without images ({error}). Take out [model] mmproj, "
+            "or install it again."
+        ) from error
+    api.mtmd_helper_log_set(loaded.keep[0], None)
+    return api

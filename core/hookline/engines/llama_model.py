@@ -31,11 +31,10 @@ class LlamaModel:
         progress: Callable[[float], None],
     ) -> None:
         self.path = path
-        self._library = library()
-        self.api = self._library.api
+        self.api, self.log, _ = library()
         self._lock = threading.Lock()
         self._handle: Any = None
-        _check_magic(path)
+        check_magic(path, "model")
         self._handle = self._load(gpu_layers, repack, progress)
         self._vocab = self.api.llama_model_get_vocab(self._handle)
         self.size = int(self.api.llama_vocab_n_tokens(self._vocab))
@@ -52,15 +51,10 @@ class LlamaModel:
         params.n_gpu_layers = gpu_layers
         params.use_extra_bufts = repack
         params.progress_callback = report
-        sink = self._library.log
-        sink.lines.clear()
-        sink.quiet = True
-        try:
+        with self.log.kept_quiet():
             handle = self.api.llama_model_load_from_file(str(self.path).encode(), params)
-        finally:
-            sink.quiet = False
         if not handle:
-            reason = sink.first_error() or "llama.cpp does not say why"
+            reason = self.log.first_error() or "llama.cpp does not say why"
             raise StartError(f"The model {self.path} cannot be loaded: {reason}")
         return handle
 
@@ -193,11 +187,12 @@ class LlamaModel:
                 self._handle = None
 
 
-def _check_magic(path: Path) -> None:
+def check_magic(path: Path, what: str) -> None:
+    """Raises StartError for what is no GGUF file; ``what`` it should be."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
     except OSError as error:
-        raise StartError(f"The model {path} cannot be read: {error.strerror}") from error
+        raise StartError(f"The {what} {path} cannot be read: {error.strerror}") from error
     if magic != b"GGUF":
-        raise StartError(f"The model {path} is not a GGUF file (it begins with {magic!r}).")
+        raise StartError(f"The {what} {path} is not a GGUF file (it begins with {magic!r}).")

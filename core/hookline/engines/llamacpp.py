@@ -9,17 +9,25 @@ from hookline.config import ModelSettings
 from hookline.engine import Card, Vocabulary
 from hookline.engines.llama_generator import LlamaCppGenerator
 from hookline.engines.worker import WorkerEngine
-from hookline.errors import InvalidRequest
 from hookline.images import Image
 
 
 class LlamaCppEngine(WorkerEngine):
-    """A GGUF model behind the engine boundary."""
+    """A GGUF model behind the engine boundary; ``beside`` is the image projector found beside it,
+    which ``[model] mmproj`` overrides."""
 
     def __init__(
-        self, path: Path, *, model_id: str, settings: ModelSettings, max_queue: int
+        self,
+        path: Path,
+        *,
+        model_id: str,
+        settings: ModelSettings,
+        max_queue: int,
+        beside: Path | None = None,
     ) -> None:
-        self.generator = LlamaCppGenerator(path, model_id=model_id, settings=settings)
+        self.generator = LlamaCppGenerator(
+            path, model_id=model_id, settings=settings, beside=beside
+        )
         super().__init__(self.generator, max_queue=max_queue, name="llama.cpp engine")
 
     @property
@@ -37,7 +45,7 @@ class LlamaCppEngine(WorkerEngine):
 
     def image_tokens(self, image: Image, index: int = 0) -> list[int]:
         """What stands for an image in a prompt. Raises InvalidRequest without a projector."""
-        raise InvalidRequest(f"The model '{self.card.id}' cannot see images.", param="messages")
+        return self.generator.layout(image).ids(index)
 
     def vocabulary(self) -> Vocabulary:
         """All tokens."""
