@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from hookline import Document, Exchange, InvalidRequest, Server, hookimpl
+from hookline import Document, Embedder, Exchange, InvalidRequest, Server, hookimpl
 from hookline_knowledge.base import KnowledgeBase
 from hookline_knowledge.chat import transform
 from hookline_knowledge.chat.settings import KnowledgeFields
+from hookline_knowledge.embedders import Embedders
 from hookline_knowledge.parsing import Unreadable
 from hookline_knowledge.settings import KnowledgeSettings
 
@@ -29,21 +30,42 @@ class Knowledge:
     def __init__(self, settings: KnowledgeSettings) -> None:
         self._settings = settings
         self._made: KnowledgeBase | None = None
+        self._embedders: Embedders | None = None
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self, server: Server) -> AsyncIterator[None]:
         """Opens the collections, and reads what is waiting. Raises StartError."""
         base = self._base(server)
-        async with base.open(), base.reader.running():
-            yield
+        try:
+            async with base.open(), base.reader.running():
+                yield
+        finally:
+            if self._embedders is not None:
+                await self._embedders.close()
 
     @hookimpl
     def routes(self, server: Server) -> Blueprint:
-        """Files and vector stores."""
+        """Files, vector stores and embeddings."""
         from hookline_knowledge.api import blueprint
+        from hookline_knowledge.embeddings import add_route
 
-        return blueprint(self._base(server))
+        base = self._base(server)
+        routes = blueprint(base)
+        add_route(routes, server, base.embedder)
+        return routes
+
+    @hookimpl
+    def list_models(self, server: Server) -> Sequence[Mapping[str, Any]]:
+        """The model that embeds."""
+        return [self._own(server).about(self._settings.embedder)]
+
+    @hookimpl
+    async def create_embedder(self, name: str, server: Server) -> Embedder | None:
+        """The embedder of the settings by default, and this plugin's own by their names."""
+        if not name:
+            return await server.embedder(self._settings.embedder)
+        return await self._own(server).get(name)
 
     @hookimpl
     def commands(self, cli: click.Group) -> None:
@@ -92,6 +114,11 @@ class Knowledge:
         if self._made is None:
             raise RuntimeError("the server does not run")
         return self._made
+
+    def _own(self, server: Server) -> Embedders:
+        if self._embedders is None:
+            self._embedders = Embedders(self._settings, server.data_dir)
+        return self._embedders
 
     def _base(self, server: Server) -> KnowledgeBase:
         if self._made is None:

@@ -7,7 +7,6 @@ import hashlib
 import importlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -43,7 +42,6 @@ class Store:
         self._index_from = index_from
         self._spaces: dict[str, Space] = {}
         self._opening = asyncio.Lock()
-        self._closing = AsyncExitStack()
         self._connection: Any = None
         self._upkeep = Upkeep()
 

@@ -1,4 +1,4 @@
-"""What keeps tables quick without anybody asking: small files joined, indexes brought up to date."""
+"""Keeps tables quick without anybody asking: joins small files, brings indexes up to date."""
 
 from __future__ import annotations
 
