@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator, model_validator
 from quart import Blueprint, Response
 
-from hookline import ContextLengthExceeded, Embedder, InvalidRequest, Server, Unavailable, Usage
+from hookline import ContextLengthExceeded, Embedder, InvalidRequest, Server, Usage
+from hookline.config import resolve_model
 from hookline.routes import describe, json_response, read_json, validate
 from hookline_knowledge.embedding import EmbedderOf
 
 MOST_INPUTS = 2048
-
-Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
-Text = Annotated[str, Field(min_length=1)]
 
 
 class EmbeddingsRequest(BaseModel):
@@ -28,12 +25,9 @@ class EmbeddingsRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    input: (
-        Text
-        | Annotated[list[Text], Field(min_length=1, max_length=MOST_INPUTS)]
-        | Tokens
-        | Annotated[list[Tokens], Field(min_length=1, max_length=MOST_INPUTS)]
-    ) = Field(description="A text, up to 2048 texts, or the same as ids of the model's tokens.")
+    input: str | list[str] | list[StrictInt] | list[list[StrictInt]] = Field(
+        description="A text, up to 2048 texts, or the same as ids of the model's tokens."
+    )
     model: str | None = Field(None, description="Not needed: the embedding model answers.")
     encoding_format: Literal["float", "base64"] = Field(
         "float", description="Numbers, or base64 of them as 32-bit floats, little-endian."
@@ -52,6 +46,17 @@ class EmbeddingsRequest(BaseModel):
         if isinstance(data, Mapping):
             return {name: value for name, value in data.items() if value is not None}
         return data
+
+    @field_validator("input", mode="after")
+    @classmethod
+    def _holds_something(cls, value: Any) -> Any:
+        if not value:
+            raise ValueError("must not be empty")
+        if isinstance(value, list) and not all(item != "" and item != [] for item in value):
+            raise ValueError("must not hold anything empty")
+        if isinstance(value, list) and not isinstance(value[0], int) and len(value) > MOST_INPUTS:
+            raise ValueError(f"has {len(value)} texts; the most at once are {MOST_INPUTS}")
+        return value
 
     @property
     def texts(self) -> list[str] | None:
@@ -140,10 +145,8 @@ def add_route(routes: Blueprint, server: Server, embedder_of: EmbedderOf) -> Non
 
 def _refuse_chat_model(server: Server, model: str | None, embedder: Embedder) -> None:
     """Raises InvalidRequest where a model is named that this server has for other things."""
-    others = set(server.settings.models)
-    with suppress(Unavailable):  # there may be no chat model that could be meant
-        others.add(server.engine.card.id)
-    if model is not None and model != embedder.name and model in others:
+    others = {*server.settings.models, resolve_model(server.settings)[0]}
+    if model in others and model != embedder.name:
         raise InvalidRequest(
             f"The model '{model}' is not the one that embeds. Leave 'model' out, or name "
             f"'{embedder.name}'.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import Any
 from hookline import InvalidRequest, StartError
 from hookline_knowledge.chunks import Chunk
 from hookline_knowledge.store.fusion import with_neighbours_joined
+from hookline_knowledge.store.lance import lancedb
 from hookline_knowledge.store.records import Hit, Query
 from hookline_knowledge.store.space import Space
 from hookline_knowledge.store.upkeep import Upkeep
@@ -47,10 +47,10 @@ class Store:
 
     async def open(self) -> None:
         """Connects. Raises StartError where the place cannot be used."""
-        lancedb = await asyncio.to_thread(importlib.import_module, "lancedb")
+        library = await asyncio.to_thread(lancedb)
         remote = "://" in self._uri
         try:
-            self._connection = await lancedb.connect_async(
+            self._connection = await library.connect_async(
                 self._uri,
                 storage_options=self._options,
                 read_consistency_interval=REMOTE_FRESHNESS if remote else timedelta(0),
