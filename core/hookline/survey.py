@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hookline.config import Settings
+from hookline.contract import SPEC, marked
 from hookline.discovery import wanted
 from hookline.errors import ConfigError, PluginError
+from hookline.hookspecs import Hooks
 from hookline.order import Order, order_of
 from hookline.outline import Outline, missing_modules, outline_of
 from hookline.plugin import Plugin
@@ -38,6 +40,11 @@ class Survey:
 
     plugins: dict[str, Surveyed] = field(default_factory=dict)
     refusal: ConfigError | None = None
+
+    def hooks(self) -> list[str]:
+        """Every hook that there is: the core's, and those that plugins in use add."""
+        outlines = [read.outline for read in self.plugins.values() if read.plugin.state == "active"]
+        return [*marked(Hooks, SPEC), *(name for o in outlines if o for name in o.added)]
 
     def order(self, hook: str) -> Order:
         """In which order those that nothing speaks against are called."""

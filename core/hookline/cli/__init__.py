@@ -24,13 +24,15 @@ COMMANDS: Mapping[str, str] = {
     "check": "hookline.cli.check",
     "models": "hookline.cli.models",
     "plugins": "hookline.cli.plugins",
+    "install": "hookline.cli.install",
+    "uninstall": "hookline.cli.install",
     "keys": "hookline.cli.keys",
     "quota": "hookline.cli.quota",
     "config": "hookline.cli.config",
 }
 """The commands and their modules, imported when they are needed: each is called as its command."""
 
-WITHOUT_SETTINGS = frozenset({"serve", "check", "config"})
+WITHOUT_SETTINGS = frozenset({"serve", "check", "config", "plugins", "install", "uninstall"})
 """Commands that read the settings themselves, or must work where they are broken."""
 
 

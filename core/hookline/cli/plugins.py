@@ -1,116 +1,128 @@
-"""``hookline plugins``: which plugins there are, and whether and how they work."""
+"""``hookline plugins``: which plugins there are, whether they work, and in which order.
+
+Nothing of a plugin is run here but by ``check``: the commands work where every plugin is broken.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
-from pydantic import BaseModel
 
 from hookline.api.schema import ChatRequest
+from hookline.cli import loaded_settings
 from hookline.cli.output import SILENT, json_option, log_as_warnings, note, print_json, print_table
+from hookline.cli.plugin_check import check
+from hookline.cli.plugin_choice import disable, enable
+from hookline.cli.plugin_doctor import doctor
+from hookline.cli.plugin_new import new
+from hookline.cli.plugin_report import details, lines, report
+from hookline.cli.running import Running, running_server
 from hookline.config import Settings
 from hookline.config.check import did_you_mean, suggest
-from hookline.config.fields import masked
-from hookline.discovery import load_plugins
-from hookline.errors import PluginError, StartError
-from hookline.plugin import Plugin
-from hookline.plugin_sources import installed
+from hookline.discovery import unknown
+from hookline.errors import PluginError
+from hookline.survey import Survey, survey
 
 
 @click.group()
 def plugins() -> None:
-    """Plugins: which there are, and whether they work."""
+    """Plugins: which there are, whether they work, in which order; new ones."""
+
+
+for command in (enable, disable, check, doctor, new):
+    plugins.add_command(command)
 
 
 @plugins.command("list")
 @json_option
-@click.pass_obj
-def list_plugins(settings: Settings, as_json: bool) -> None:
-    """Lists all plugins in the order of their calls, with their state."""
-    found, refusal = loaded(settings)
+@click.pass_context
+def list_plugins(ctx: click.Context, as_json: bool) -> None:
+    """Lists all plugins, those in use first, with their state.
+
+    States are those of the running server. Where none runs, a plugin is "on" that is in use and
+    whose source nothing speaks against; "hookline plugins check" loads them to be sure.
+    """
+    settings = loaded_settings(ctx).settings
+    found, running = read_all(settings), running_server(settings)
+    reports = [report(read, running) for read in found.plugins.values()]
     if as_json:
-        print_json([plugin.summary() for plugin in found.values()])
-    elif found:
-        rows = [(p.name, p.state, p.version, p.reason) for p in found.values()]
-        print_table(("plugin", "state", "version", "reason"), rows)
-    elif not refusal:
+        print_json(reports)
+    elif reports:
+        print_table(
+            ("plugin", "state", "version", "hooks", "fields", "settings", "reason"),
+            [_row(about) for about in reports],
+        )
+        _say_whose_states(settings, running)
+    else:
         note("No plugin is installed.")
-    if refusal:
-        raise refusal
+    if found.refusal:
+        raise found.refusal
+
+
+def _row(about: Mapping[str, Any]) -> tuple[object, ...]:
+    joined = [", ".join(about[column]) for column in ("hooks", "fields", "settings")]
+    return about["name"], about["state"], about["version"], *joined, about["reason"]
+
+
+def _say_whose_states(settings: Settings, running: Running | None) -> None:
+    if running is not None:
+        note(f"States are those of the server at {running.url}.")
+    else:
+        note(f"No server runs on port {settings.server.port}; plugins were read, not run.")
 
 
 @plugins.command()
 @click.argument("name")
 @json_option
-@click.pass_obj
-def info(settings: Settings, name: str, as_json: bool) -> None:
-    """Shows what the plugin NAME is, which fields and settings it has, and what it hooks into."""
-    found, refusal = loaded(settings)
-    if name not in found:
-        raise PluginError(
-            f"There is no plugin '{name}'" + did_you_mean(suggest(name, found))
-        ) from refusal
-    details = _details(found[name])
+@click.pass_context
+def info(ctx: click.Context, name: str, as_json: bool) -> None:
+    """Shows everything about the plugin NAME, also where it is off or broken."""
+    settings = loaded_settings(ctx).settings
+    found = read_all(settings)
+    if name not in found.plugins:
+        raise PluginError(unknown(name, found.plugins))
+    table = settings.plugin.get(name, {})
+    about = details(found.plugins[name], running_server(settings), table)
     if as_json:
-        print_json(details)
+        print_json(about)
     else:
-        print_table(("", ""), list(_lines(details)))
-    if refusal:
-        raise refusal
+        print_table(("", ""), list(lines(about)))
+    if found.refusal:
+        raise found.refusal
 
 
-def loaded(settings: Settings) -> tuple[Mapping[str, Plugin], StartError | None]:
-    """All plugins but the core's own and, where they cannot work together, why not."""
-    try:
-        with log_as_warnings(SILENT):
-            return load_plugins(settings, reserved=ChatRequest.model_fields).found, None
-    except StartError as error:
-        reason = "not loaded: the configuration of plugins is refused"
-        sources = installed() if not isinstance(error, PluginError) else {}
-        return {
-            name: Plugin(
-                name, "off", reason, version=source.version, distribution=source.distribution
-            )
-            for name, source in sources.items()
-        }, error
+@plugins.command()
+@click.argument("hook")
+@json_option
+@click.pass_context
+def order(ctx: click.Context, hook: str, as_json: bool) -> None:
+    """Shows in which order the plugins are called for HOOK, and why."""
+    found = read_all(loaded_settings(ctx).settings)
+    if hook not in (hooks := found.hooks()):
+        raise PluginError(f"There is no hook '{hook}'" + did_you_mean(suggest(hook, hooks)))
+    resolved = found.order(hook)
+    rows = [
+        (name, "; ".join([_place(found, name), *resolved.notes(name)]))
+        for name in resolved.names
+        if hook in found.plugins[name].plugin.hooks
+    ]
+    if as_json:
+        print_json([{"plugin": name, "why": why} for name, why in rows])
+    elif rows:
+        print_table(("", "plugin", "why"), [(n, *row) for n, row in enumerate(rows, 1)])
+    else:
+        note(f"No plugin in use has the hook '{hook}'.")
+    if found.refusal:
+        raise found.refusal
 
 
-def _details(plugin: Plugin) -> dict[str, Any]:
-    about = inspect.getdoc(type(plugin.instance)) if plugin.instance is not None else None
-    return {
-        **plugin.summary(),
-        "description": about,
-        "distribution": plugin.distribution,
-        "fields": _described(plugin.request_fields, None),
-        "settings": _described(plugin.settings_model, plugin.settings),
-    }
+def read_all(settings: Settings) -> Survey:
+    """All plugins, read and not run."""
+    with log_as_warnings(SILENT):
+        return survey(settings, ChatRequest.model_fields)
 
 
-def _described(
-    model: type[BaseModel] | None, values: BaseModel | None
-) -> dict[str, dict[str, Any]]:
-    """A model's fields: description, default and, of settings, the value."""
-    described: dict[str, dict[str, Any]] = {}
-    for name, field in model.model_fields.items() if model else ():
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        entry = {"description": field.description, "required": field.is_required()}
-        entry["default"] = masked(name, default, field.annotation)
-        if values is not None:
-            entry["value"] = masked(name, getattr(values, name), field.annotation)
-        described[name] = entry
-    return described
-
-
-def _lines(details: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Details as rows of a name and a value; fields and settings a row each."""
-    for name, value in details.items():
-        if name in ("fields", "settings"):
-            for field, entry in value.items():
-                now = entry.get("value", entry["default"])
-                about = " ".join((entry["description"] or "").split())
-                yield f"{name[:-1]} {field}", f"{now!r}  {about}".rstrip()
-        elif value not in (None, []):
-            yield name, ", ".join(value) if isinstance(value, list) else value
+def _place(found: Survey, name: str) -> str:
+    return "named in 'plugins'" if found.plugins[name].plugin.written else "stands for '*'"

@@ -1,0 +1,114 @@
+"""``hookline install`` and ``uninstall``: pip, in the environment that Hookline runs in."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import click
+
+from hookline.cli import loaded_settings
+from hookline.cli.output import json_option, note, print_json
+from hookline.errors import ConfigError, PluginError, StartError
+from hookline.plugin_sources import PluginSource, installed
+
+RESTART = "A server that runs must be restarted."
+
+
+@click.command()
+@click.argument("packages", nargs=-1, required=True)
+@click.option("--upgrade", is_flag=True, help="Install the newest version.")
+@json_option
+@click.pass_context
+def install(ctx: click.Context, packages: tuple[str, ...], upgrade: bool, as_json: bool) -> None:
+    """Installs PACKAGES with pip, in this environment, and says which plugins they bring.
+
+    A package is what pip takes: a name, a file, a folder, an address.
+    """
+    before = installed()
+    command = pip("install", *(["--upgrade"] if upgrade else []), *packages)
+    code = _run(command, quiet=as_json)
+    added = sorted(_changed(before, installed()))
+    if as_json:
+        print_json({"command": command, "exit_code": code, "plugins": added})
+    elif code == 0:
+        _say_added(added)
+    ctx.exit(code)
+
+
+def _say_added(added: Sequence[str]) -> None:
+    for name in added:
+        click.echo(f"The plugin {name} is installed: hookline plugins enable {name}")
+    click.echo(RESTART if added else f"No plugin is new. {RESTART}")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@json_option
+@click.pass_context
+def uninstall(ctx: click.Context, names: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Uninstalls packages with pip; NAMES are theirs, or those of their plugins."""
+    before = installed()
+    packages = [_distribution(name, before) for name in names]
+    command = pip("uninstall", *(["--yes"] if yes or as_json else []), *packages)
+    code = _run(command, quiet=as_json)
+    gone = sorted(before.keys() - installed().keys())
+    if as_json:
+        print_json({"command": command, "exit_code": code, "plugins": gone})
+    elif code == 0:
+        for name in _still_named(ctx, gone):
+            click.echo(f"'plugins' still names {name}: hookline plugins disable {name}")
+        click.echo(RESTART)
+    ctx.exit(code)
+
+
+def _still_named(ctx: click.Context, gone: Sequence[str]) -> list[str]:
+    try:
+        named = loaded_settings(ctx).settings.plugins or []
+    except ConfigError:
+        return []  # whatever is wrong with the file was so before
+    return [name for name in gone if name in named]
+
+
+def pip(*arguments: str) -> list[str]:
+    """A command line for pip. Raises StartError where this environment has none."""
+    if find_spec("pip") is None:
+        raise StartError(
+            f"There is no pip in {sys.prefix}. Make one: {sys.executable} -m ensurepip"
+        )
+    return [sys.executable, "-m", "pip", arguments[0], *arguments[1:]]
+
+
+def _run(command: Sequence[str], *, quiet: bool) -> int:
+    """Prints a command and runs it; ``quiet`` keeps stdout for the result."""
+    note(f"$ {shlex.join(command)}")
+    done = subprocess.run(command, check=False, stdout=sys.stderr if quiet else None)  # noqa: S603
+    importlib.invalidate_caches()
+    return done.returncode
+
+
+def _changed(before: dict[str, PluginSource], after: dict[str, PluginSource]) -> set[str]:
+    """Plugins that are new or have another version."""
+    return {
+        name
+        for name, source in after.items()
+        if name not in before or before[name].version != source.version
+    }
+
+
+def _distribution(name: str, plugins: dict[str, PluginSource]) -> str:
+    """The package of that name, or that brings the plugin of that name."""
+    source = plugins.get(name)
+    if source is None:
+        return name
+    if source.built_in:
+        raise PluginError(
+            f"The plugin '{name}' is a part of Hookline; 'hookline plugins disable {name}' "
+            "switches it off."
+        )
+    return source.distribution or name

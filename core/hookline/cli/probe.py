@@ -1,0 +1,50 @@
+"""Loads and starts plugins in a process of its own, and writes down how it went.
+
+``python -m hookline.cli.probe REPORT CONFIG [PLUGIN …]``: a process, so that a plugin that hangs or
+takes its process down harms nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from hookline.app import app_of
+from hookline.config import Settings, load_settings
+from hookline.errors import HooklineError
+from hookline.kernel import Kernel
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Probes, and writes the report as JSON."""
+    report, config, *names = arguments
+    logging.disable()
+    settings = load_settings(Path(config) if config else None, {}, os.environ).settings
+    if names:
+        settings.plugins = names
+    Path(report).write_text(json.dumps(asyncio.run(probe(settings))), encoding="utf-8")
+
+
+async def probe(settings: Settings) -> Mapping[str, Any]:
+    """What becomes of the plugins when a server begins, all but the model."""
+    try:
+        kernel = Kernel(settings)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(kernel.store)
+            await kernel.enter_plugins(stack)
+            app_of(kernel)  # for the plugins' routes
+            plugins = [p.summary() for p in kernel.plugins.found.values() if not p.core]
+            return {"plugins": plugins, "refusal": None}
+    except HooklineError as error:
+        return {"plugins": [], "refusal": str(error)}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
