@@ -56,13 +56,15 @@ def read_html(html: str, url: str) -> Content:
         return Content("")
     has_scripts = bool(tree.xpath("//script"))
     share = ARTICLE_SHARE if _says_article(tree) else OTHER_SHARE
-    about = _about(tree, url)
+    about, article = _about(tree, url), _article(tree, url)
     prune.remove_invisible(tree)
     prune.unfold_layout(tree)
-    prune.remove_others(tree)
-    text = clean(_render(_main(tree, url, share), url))
-    scripts = has_scripts and len(text) < THIN
-    return Content(text, *about, scripts=scripts)
+    prune.remove_menus(tree)
+    main = _stripped(tree)
+    if len(article) >= share * len(" ".join(main.text_content().split())):
+        main = keep_chosen(tree, article)
+    text = clean(_render(main, url))
+    return Content(text, *about, scripts=has_scripts and len(text) < THIN)
 
 
 def parse(html: str) -> HtmlElement | None:
@@ -93,16 +95,6 @@ def _says_article(tree: HtmlElement) -> bool:
     )
 
 
-def _main(tree: HtmlElement, url: str, share: float) -> HtmlElement:
-    chosen = _article(tree, url)
-    whole = copy.deepcopy(tree)
-    prune.remove_around(whole)
-    whole = _marked_main(whole)
-    if len(chosen) < share * len(" ".join(whole.text_content().split())):
-        return whole
-    return keep_chosen(tree, chosen)
-
-
 def _article(tree: HtmlElement, url: str) -> str:
     try:
         found = trafilatura.extract(
@@ -111,6 +103,14 @@ def _article(tree: HtmlElement, url: str) -> str:
     except Exception:  # it has many dependencies, and pages try all of them
         return ""
     return found or ""
+
+
+def _stripped(tree: HtmlElement) -> HtmlElement:
+    """What is left of a copy of the page without what stands around its content."""
+    tree = copy.deepcopy(tree)
+    prune.remove_others(tree)
+    prune.remove_around(tree)
+    return _marked_main(tree)
 
 
 def _marked_main(tree: HtmlElement) -> HtmlElement:

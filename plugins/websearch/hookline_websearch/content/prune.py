@@ -42,7 +42,8 @@ LINKS = {
     *("nav", "navbar", "navigation", "menu", "submenu", "dropdown", "sidebar", "sidenav", "rail"),
     *("footer", "masthead", "header", "toolbar", "share", "social", "socials", "promo"),
     *("promotion", "ad", "ads", "sponsor", "subscribe", "subscription", "signup", "login"),
-    *("signin", "modal", "popover", "overlay", "skip", "widget", "tags"),
+    *("signin", "modal", "popover", "overlay", "skip", "widget", "tags", "buttons", "actions"),
+    *("badges", "announcement", "profile", "postprofile", "userinfo", "byline"),
 }
 """What parts are called that mostly are not content: they are none where they are mostly links, or
 short."""
@@ -84,8 +85,19 @@ LINK_SHARE = 0.5
 BRIEF = 200
 """Share of text in links, or characters, by which a part is one of links or a remark."""
 
+PANELS = {"tabpanel", "region"}
+"""Roles of parts that readers unfold."""
+
 LATER = re.compile(r"S:\w+")
 """Ids of parts that a script of React moves to their place and shows."""
+
+A_WORD = 300
+"""Characters up to which what is shown without scripts is a word about them."""
+
+MENU_LINKS = 4
+MENU_NAME = 25
+MENU_SHARE = 0.8
+"""So many links, with names of no more characters, and little else: a menu, whatever its name."""
 
 LAYOUT_CELL = 300
 """Characters a cell above which a table is no table of data."""
@@ -99,7 +111,8 @@ def remove_invisible(tree: HtmlElement) -> None:
     _choose_without_scripts(tree)
     limit = TOO_MUCH * text_length(tree)
     for part in list(tree.iter("*")):
-        if _hidden(part) and text_length(part) <= limit:
+        # What holds the heading of the page is shown in the end, by a script.
+        if _hidden(part) and text_length(part) <= limit and not part.xpath(".//h1"):
             drop(part)
 
 
@@ -107,7 +120,8 @@ def _choose_without_scripts(tree: HtmlElement) -> None:
     """Of what a page shows without scripts, keeps what is the page, not a word that it needs
     them."""
     for part in list(tree.iter("noscript")):
-        if text_length(part) > TOO_MUCH * text_length(tree):
+        length = text_length(part)
+        if length > max(A_WORD, TOO_MUCH * text_length(tree)):
             part.drop_tag()
         else:
             drop(part)
@@ -133,6 +147,23 @@ def remove_others(tree: HtmlElement) -> None:
     for part in parts:
         if text_length(part) <= limit:
             drop(part)
+
+
+def remove_menus(tree: HtmlElement) -> None:
+    """Takes out rows and columns of links."""
+    limit = OTHERS_SHARE * text_length(tree)
+    for part in [part for part in tree.iter("div", "p", "ul", "td", "center") if _is_menu(part)]:
+        if text_length(part) <= limit:
+            drop(part)
+
+
+def _is_menu(part: HtmlElement) -> bool:
+    links = [text_length(link) for link in part.iter("a")]
+    return (
+        len(links) >= MENU_LINKS
+        and sum(links) <= MENU_NAME * len(links)
+        and sum(links) > MENU_SHARE * text_length(part)
+    )
 
 
 def _section(heading: HtmlElement) -> list[HtmlElement]:
@@ -173,9 +204,9 @@ def drop(part: HtmlElement) -> None:
 def _hidden(part: HtmlElement) -> bool:
     if part.tag in ("html", "body"):
         return False
-    if "hidden" in part.attrib:
-        return not LATER.fullmatch(part.get("id", ""))
-    return bool(HIDING.search(part.get("style", "")))
+    if part.get("role") in PANELS or LATER.fullmatch(part.get("id", "")):
+        return False
+    return "hidden" in part.attrib or bool(HIDING.search(part.get("style", "")))
 
 
 def _around(tree: HtmlElement) -> Iterator[HtmlElement]:

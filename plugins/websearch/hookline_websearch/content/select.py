@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement
 
-from hookline_websearch.content.prune import drop
+from hookline_websearch.content.prune import HEADINGS, drop
 
 BLOCKS = {
     *("p", "li", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "figcaption"),
     *("div", "section", "article", "header", "footer", "aside", "address", "summary", "details"),
     *("ul", "ol", "dl", "nav", "main", "body", "form", "fieldset", "caption", "td", "th", "center"),
 }
+LISTS = ("ul", "ol", "dl")
 WHOLE = ("pre", "table")
 """Elements that are kept or dropped as one."""
 
@@ -23,6 +24,9 @@ found in any text."""
 
 ENOUGH = 0.5
 """Of a table's rows or a code block's lines that must have been chosen."""
+
+PIECE = 30
+"""Letters of the pieces in which a text is looked for where it was not chosen as it stands."""
 
 SIGNS = re.compile(r"[\W_]+")
 
@@ -34,29 +38,81 @@ def keep_chosen(tree: HtmlElement, chosen: str) -> HtmlElement:
 
     def is_chosen(part: str) -> bool:
         letters = _letters(part)
-        return not letters or (letters in lines if len(letters) <= SHORT else letters in text)
+        if len(letters) <= SHORT:
+            return not letters or letters in lines
+        pieces = [letters[start : start + PIECE] for start in range(0, len(letters), PIECE)]
+        return letters in text or sum(piece in text for piece in pieces) > ENOUGH * len(pieces)
 
-    for block in _units(tree):
-        if not _kept(block, is_chosen):
+    blocks = list(tree.iter(*BLOCKS, *WHOLE))
+    outer = _outer(blocks)
+    unwanted = [
+        block
+        for block in blocks
+        if (block.tag in WHOLE or block not in outer)
+        and not any(True for _ in block.iterancestors(*WHOLE))
+        and not _kept(block, is_chosen)
+        and not _heads(block, is_chosen)
+    ]
+    between = _lists_between(tree, set(unwanted))
+    for block in unwanted:
+        if not any(part in between for part in (block, *block.iterancestors())):
             drop(block)
+    for block in outer:
+        if block.tag not in WHOLE and not any(True for _ in block.iterancestors(*WHOLE)):
+            _keep_runs(block, outer.union(blocks), is_chosen)
     return tree
 
 
-def _units(tree: HtmlElement) -> list[HtmlElement]:
-    """The smallest blocks, and tables and code as wholes."""
-    blocks = list(tree.iter(*BLOCKS, *WHOLE))
+def _lists_between(tree: HtmlElement, unwanted: set[HtmlElement]) -> set[HtmlElement]:
+    """Lists, tables and code between blocks that were chosen: what is in between belongs to it."""
+    return {
+        part
+        for part in tree.iter(*LISTS, *WHOLE)
+        if _is_wanted(part.getprevious(), unwanted) and _is_wanted(part.getnext(), unwanted)
+    }
+
+
+def _is_wanted(block: HtmlElement | None, unwanted: set[HtmlElement]) -> bool:
+    return block is not None and block.tag in (*HEADINGS, "p", *WHOLE) and block not in unwanted
+
+
+def _heads(block: HtmlElement, is_chosen: Callable[[str], bool]) -> bool:
+    """Whether it is the heading of something that was chosen."""
+    follows = block.getnext() if block.tag in HEADINGS else None
+    return follows is not None and follows.tag not in HEADINGS and _kept(follows, is_chosen)
+
+
+def _outer(blocks: list[HtmlElement]) -> set[HtmlElement]:
+    """What holds blocks."""
     outer: set[HtmlElement] = set()
     for block in blocks:
         for parent in block.iterancestors():
             if parent in outer:
                 break
             outer.add(parent)
-    return [
-        block
-        for block in blocks
-        if (block.tag in WHOLE or block not in outer)
-        and not any(True for _ in block.iterancestors(*WHOLE))
-    ]
+    return outer
+
+
+def _keep_runs(
+    outer: HtmlElement, blocks: set[HtmlElement], is_chosen: Callable[[str], bool]
+) -> None:
+    """Takes out text that stands between the blocks in another and was not chosen."""
+    run: list[HtmlElement] = []
+    before: HtmlElement | None = None
+    for child in [*outer, None]:
+        if child is not None and child not in blocks:
+            run.append(child)
+            continue
+        first = (outer.text if before is None else before.tail) or ""
+        text = first + "".join(f"{part.text_content()}{part.tail or ''}" for part in run)
+        if text.strip() and not is_chosen(text):
+            if before is None:
+                outer.text = None
+            else:
+                before.tail = None
+            for part in run:
+                outer.remove(part)
+        run, before = [], child
 
 
 def _kept(block: HtmlElement, is_chosen: Callable[[str], bool]) -> bool:
