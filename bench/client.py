@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-Messages = list[dict[str, str]]
+Messages = list[dict[str, Any]]
 
 WORDS = ("river", "stone", "window", "garden", "letter", "morning", "bridge", "field", "winter")
 

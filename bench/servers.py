@@ -37,7 +37,8 @@ class Target:
 class Shape:
     """How every server is set up: the model file, tokens of context, sequences, threads.
 
-    ``llama_server`` is the command of llama.cpp's server, with flags besides those for the above.
+    ``llama_server`` is the command of llama.cpp's server, with flags besides those for the above;
+    ``mmproj`` is an image projector, for Hookline.
     """
 
     model: Path
@@ -45,10 +46,12 @@ class Shape:
     parallel: int
     threads: int
     llama_server: str = "llama-server"
+    mmproj: Path | None = None
 
 
 def hookline(shape: Shape, port: int) -> tuple[Sequence[str], Mapping[str, str]]:
     """Command and environment of Hookline."""
+    images = {"HOOKLINE_MODEL__MMPROJ": str(shape.mmproj)} if shape.mmproj else {}
     return [sys.executable, "-m", "hookline", "serve", "--port", str(port)], {
         "HOOKLINE_MODEL__SOURCE": str(shape.model),
         "HOOKLINE_MODEL__CONTEXT": str(shape.context),
@@ -56,6 +59,7 @@ def hookline(shape: Shape, port: int) -> tuple[Sequence[str], Mapping[str, str]]
         "HOOKLINE_MODEL__THREADS": str(shape.threads),
         "HOOKLINE_SERVER__MAX_QUEUE": "64",
         "HOOKLINE_LOG_LEVEL": "warning",
+        **images,
     }
 
 
