@@ -60,6 +60,7 @@ ORDER = (
     "routes",
     "app",
     "cli",
+    "commands",
     "testing",
     "__main__",
 )

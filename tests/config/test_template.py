@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, HttpUrl
 
 from hookline.config import Settings, commented_config, load_settings, validate_plugin_table
 from hookline.config.template import toml_value
@@ -92,3 +92,15 @@ def test_values_survive_the_way_through_toml(value: Any) -> None:
 def test_what_toml_cannot_hold_is_refused() -> None:
     with pytest.raises(TypeError, match="NoneType"):
         toml_value([None])
+
+
+def test_defaults_that_are_objects_are_written_as_toml_has_them(tmp_path: Path) -> None:
+    class Service(BaseModel):
+        url: HttpUrl = HttpUrl("http://127.0.0.1:8888/")
+
+    class Mirrors(Service):
+        mirrors: list[Service] = [Service()]
+
+    text = commented_config({"search": Mirrors}).replace("#url", "url").replace("#mirr", "mirr")
+    table = loaded(text, tmp_path).plugin["search"]
+    assert validate_plugin_table("search", Mirrors, table) == Mirrors()

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from hookline.config.fields import item_type, submodel
 from hookline.config.origins import Key
@@ -64,6 +64,11 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{_quoted(str(key))} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    plain = to_jsonable_python(value, fallback=_no_toml, exclude_none=True)
+    return toml_value(plain) if plain is not None else _no_toml(value)
+
+
+def _no_toml(value: Any) -> Any:
     raise TypeError(f"TOML has no {type(value).__name__}")
 
 
