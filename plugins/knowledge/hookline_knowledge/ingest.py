@@ -72,7 +72,8 @@ class Ingest:
                 log.exception("the queue of files to be read is in trouble and tries again")
                 await asyncio.sleep(POLL_SECONDS)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), POLL_SECONDS)
+                async with asyncio.timeout(POLL_SECONDS):  # wait_for can lose a cancel
+                    await self._news.wait()
             self._news.clear()
 
     async def _stop_unwanted(self) -> None:
@@ -108,22 +109,21 @@ class Ingest:
         catalog, worker = self._library.catalog, self._library.worker.id
         try:
             usage = await self._take_in(member)
-            if await catalog.write(members.complete, member, worker, usage):
-                await self._library.reap()
-                return
+            await catalog.write(members.complete, member, worker, usage)
         except asyncio.CancelledError:
-            pass  # unwanted, or the server ends; either way it is given back below
+            pass  # unwanted, or the server ends
         except Exception as error:
             code, message = _reason(error)
             await catalog.write(members.fail, member, worker, code, message)
-        # Not broken off by a second cancel, or rows would stay that nobody knows of.
-        await asyncio.shield(self._give_back(member))
+        # Not broken off by another cancel, or rows would stay that nobody knows of.
+        await asyncio.shield(self._tidy(member))
 
-    async def _give_back(self, member: Member) -> None:
+    async def _tidy(self, member: Member) -> None:
         try:
-            await self._library.give_back([member.seq])
+            await self._library.give_back(self._library.worker.id, member.seq)
+            await self._library.reap()
         except Exception:
-            log.exception("rows of a file that was given up could not be removed yet")
+            log.exception("rows that nobody needs could not be removed yet")
 
 
 def _reason(error: Exception) -> tuple[str, str]:
