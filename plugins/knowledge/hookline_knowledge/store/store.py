@@ -186,12 +186,13 @@ class Store:
 
     async def _names(self) -> list[str]:
         names: list[str] = []
+        page: str | None = None
         while True:
-            after = names[-1] if names else None
-            page = await self._connection.table_names(start_after=after, limit=100)
-            names += page
-            if len(page) < 100:
-                return [name for name in names if name.startswith(PREFIX)]
+            listing = await self._connection.list_tables(page_token=page)
+            names += [name for name in listing.tables if name.startswith(PREFIX)]
+            page = listing.page_token
+            if not page:
+                return names
 
     async def _open(self, name: str) -> Space:
         space = await Space.open(self._connection, name, index_from=self._index_from)

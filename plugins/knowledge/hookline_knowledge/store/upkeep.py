@@ -65,7 +65,8 @@ class Upkeep:
         if max(self._writes.values(), default=0) >= self._most_writes:
             return False
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), self._quiet)
+            async with asyncio.timeout(self._quiet):  # wait_for can lose the cancelling of `stop`
+                await self._news.wait()
             return True
         return False
 
