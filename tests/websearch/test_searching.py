@@ -12,7 +12,10 @@ from hookline_websearch.searching import search
 class Provider:
     def __init__(self, name: str, answer: Callable[[Query], Awaitable[Hits]]) -> None:
         self.name = name
-        self.search = answer
+        self._answer = answer
+
+    async def search(self, query: Query) -> Hits:
+        return await self._answer(query)
 
 
 def finds(*paths: str) -> Provider:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline import Embedder, Exchange, Server, Unavailable, with_user_text
+from hookline import ApiError, Embedder, Exchange, Server, Unavailable, with_user_text
 from hookline_websearch.asking import Asked, asked_of
 from hookline_websearch.choosing import CountTokens
 from hookline_websearch.planning import Plan, Planner
@@ -15,6 +16,8 @@ from hookline_websearch.queries import of_message
 from hookline_websearch.research import Outcome, Reads, Research, Task
 from hookline_websearch.settings import WebSearchSettings
 from hookline_websearch.telling import header, room, source_body, summary, told
+
+log = logging.getLogger(__name__)
 
 NAME = "websearch"
 PHASE = "search"
@@ -142,4 +145,8 @@ class Answering:
         return lambda text: len(engine.tokenize(text))
 
     async def _embedder(self) -> Embedder | None:
-        return await self._server.embedder()
+        try:
+            return await self._server.embedder()
+        except ApiError as error:
+            log.warning("passages are chosen by their words only: %s", error.message)
+            return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,13 @@ from hookline import Embedder
 from hookline_websearch import ranking
 from hookline_websearch.passages import Passage, passages_of
 
+log = logging.getLogger(__name__)
+
 EMBEDDED = 40
 """Passages that are compared by meaning, the best by their words first. All would take seconds."""
+
+LEAST_SECONDS = 0.3
+"""Time below which comparing by meaning is not begun."""
 
 ALIKE = 0.8
 """Share of words in common from which on one of two passages is enough."""
@@ -65,11 +71,16 @@ async def _by_meaning(
     embedder: Embedder, texts: Sequence[str], places: Sequence[int], question: str, seconds: float
 ) -> list[int]:
     """Those passages that are about the same, most so first; none where that takes too long."""
+    if seconds < LEAST_SECONDS:
+        return []
     try:
         async with asyncio.timeout(seconds):
             asked = await embedder.embed([question], kind="query")
             vectors = await embedder.embed([texts[place] for place in places])
     except TimeoutError:
+        return []
+    except Exception as error:
+        log.warning("passages are chosen by their words only: %s", error)
         return []
     order = await asyncio.to_thread(ranking.by_meaning, vectors, asked[0])
     return [places[index] for index in order]
