@@ -119,7 +119,8 @@ def _talk(presentation: Any) -> None:
     size = (0, 0, Inches(2), Inches(2))
     table = slide.shapes.add_table(1, 2, *size).table
     table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
-    figures = CategoryChartData()
+    chart_data: Any = CategoryChartData
+    figures = chart_data()
     figures.categories = ["East", "West"]
     figures.add_series("Sales", (1.5, 2))
     slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *size, figures)

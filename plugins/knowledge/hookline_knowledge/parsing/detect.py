@@ -68,7 +68,7 @@ STRICT = (kinds.CSV, kinds.JSON, kinds.EML)
 """Kinds of text that an HTML page cannot be in earnest."""
 
 _HTML = re.compile(
-    r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html[\s>])", re.I | re.S
+    r"\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->).)*-->\s*)*<(!doctype\s+html|html[\s>])", re.I | re.S
 )
 _MAIL = re.compile(
     r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Delivered-To|"

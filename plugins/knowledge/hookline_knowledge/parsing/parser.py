@@ -13,10 +13,16 @@ from typing import Any
 from hookline import Document, Section
 from hookline_knowledge.parsing.frames import pack, receive_message
 from hookline_knowledge.parsing.settings import MIB, ParsingSettings
-from hookline_knowledge.parsing.unreadable import Unreadable, out_of_memory, too_large, too_slow
+from hookline_knowledge.parsing.unreadable import Unreadable, broke, too_large, too_slow
 
 WRITE = 2**18
 """Bytes of a file that are sent at once."""
+
+BUFFER = 2**20
+"""Bytes that wait to be read from a process."""
+
+DYING = 5.0
+"""Seconds in which it becomes known how a process ended."""
 
 STARTING = 60.0
 """Seconds that a process has to come up, on a machine that is busy."""
@@ -71,7 +77,7 @@ class Parser:
         """A process that waits, and still lives."""
         while self._free:
             process = self._free.pop()
-            if process.returncode is None:
+            if process.returncode is None and not _output(process).at_eof():
                 return process
         return None
 
@@ -87,6 +93,7 @@ class Parser:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            limit=BUFFER,
             env={**os.environ, **SINGLE_THREADED},
         )
         try:
@@ -117,11 +124,9 @@ class Conversation:
         except TimeoutError as error:
             raise Unreadable(too_slow(self._limits)) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await _stop(self._process)
-            raise Unreadable(
-                f"The process that read the file broke{_how(self._process)}: the file is damaged, "
-                f"or made to do harm. Or: {out_of_memory(self._limits)}"
-            ) from error
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), DYING)
+            raise Unreadable(broke(self._limits, _how(self._process))) from error
         return message
 
     async def _send(self, data: bytes | Path, name: str, media_type: str | None) -> None:

@@ -36,6 +36,14 @@ def out_of_memory(limits: ParsingSettings) -> str:
     )
 
 
+def broke(limits: ParsingSettings, how: str) -> str:
+    """The reason for a file over which its reader fell."""
+    return (
+        f"The process that read the file broke{how}: the file is damaged, made to do harm, or "
+        f"needs more than {limits.memory_mb:,} MiB of memory" + _see("memory_mb")
+    )
+
+
 def too_much(what: str, most: int, setting: str) -> Unreadable:
     """A file that holds more than ``most`` of something, which ``setting`` allows."""
     return Unreadable(f"The file holds more than {most:,} {what}" + _see(setting))

@@ -29,6 +29,11 @@ from hookline_knowledge.parsing.unreadable import Unreadable, out_of_memory, too
 TEXT_PART = 100_000
 """Characters of a section that go into one message, so that none holds up the server's loop."""
 
+NOTES_MAX = 100
+
+NESTING = 5000
+"""Calls within calls: pages and mails are nested deeper than Python's 1000 allow."""
+
 NICENESS = 5
 """Reading files yields to answering."""
 
@@ -96,11 +101,13 @@ class Worker:
             "read": True,
             "title": clean(reading.title).strip(),
             "media_type": reading.media_type,
-            "notes": [clean(note) for note in reading.notes],
+            "notes": _notes(reading),
         }
 
     def _file(self, path: Path) -> bytes:
         try:
+            if not path.is_file():
+                raise Unreadable("There is no such file, or it is a folder.")
             if path.stat().st_size > self._limits.file_mb * MIB:
                 raise Unreadable(too_large(self._limits))
             return path.read_bytes()
@@ -120,13 +127,20 @@ class Worker:
                 self._say({"text": text[begin : begin + TEXT_PART]})
             self._say({"place": clean(section.location)})
         if not characters:
-            raise Unreadable(" ".join(["There is no text in the file.", *reading.notes]))
+            raise Unreadable(" ".join(["There is no text in the file.", *_notes(reading)]))
+
+
+def _notes(reading: Reading) -> list[str]:
+    notes = [clean(note) for note in reading.notes[:NOTES_MAX]]
+    more = len(reading.notes) - len(notes)
+    return [*notes, f"There are {more:,} more such notes."] if more else notes
 
 
 def main() -> None:
     """Takes the limits from the command line, and serves."""
     limits = ParsingSettings.model_validate_json(sys.argv[1])
     limit_memory(limits)
+    sys.setrecursionlimit(NESTING)
     os.nice(NICENESS)
     # Ctrl-C goes to the server, which ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -19,7 +19,7 @@ UNSEEN = (
 """What a reader of the page does not see, or what only serves to move about in it."""
 
 
-_SPACED = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+_SPACED = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def read(data: bytes, reading: Reading) -> Iterator[Section]:
@@ -37,7 +37,8 @@ def as_markdown(page: str, reading: Reading) -> str:
     from lxml import etree, html
     from markdownify import markdownify
 
-    parser = html.HTMLParser(no_network=True, encoding="utf-8", remove_comments=True)
+    # Without huge_tree what is nested deeper than 256 times is lost in silence.
+    parser = html.HTMLParser(no_network=True, encoding="utf-8", huge_tree=True)
     tree = html.document_fromstring(clean(page).encode(), parser=parser)
     title = " ".join((tree.findtext(".//title") or "").split())
     reading.title = reading.title or title

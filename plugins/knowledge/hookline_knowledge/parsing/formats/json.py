@@ -37,16 +37,18 @@ def _pieces(value: Any, path: str) -> Iterator[Section]:
         return
     del shown
     together: list[tuple[str, str]] = []
+    size = 0
     for step, item in _items(value):
         place = f"{path}{step}".removeprefix(".")
         piece = f"{place}: {_shown(item)}"
-        if sum(len(text) for _, text in together) + len(piece) > PIECE:
+        if size + len(piece) > PIECE:
             yield from _joined(together)
-            together = []
+            together, size = [], 0
         if len(piece) > PIECE and isinstance(item, dict | list):
             yield from _pieces(item, place)
         else:
             together.append((place, piece))
+            size += len(piece)
     yield from _joined(together)
 
 
