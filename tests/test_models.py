@@ -150,6 +150,7 @@ def test_a_file_is_a_model_with_the_projector_beside_it(tmp_path: Path) -> None:
     assert found.id == "Some-1.5B"
     assert found.path == tmp_path / "Some-1.5B.gguf"
     assert found.mmproj == tmp_path / "mmproj-some-f16.gguf"
+    assert find_model(str(tmp_path / "other.gguf"), tmp_path).mmproj is None
 
 
 def test_a_folder_holds_exactly_one_model(tmp_path: Path) -> None:
@@ -240,6 +241,22 @@ def test_of_several_projectors_the_one_in_half_precision() -> None:
     assert projector(["mmproj-Q8_0.gguf"]) == "mmproj-Q8_0.gguf"
     assert projector(["m.gguf"]) is None
     assert named({}, "any") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "mmproj"),
+    [
+        ("gemma-3-4b-it-Q4_K_M.gguf", "mmproj-gemma-3-4b-it-f16.gguf"),
+        ("Qwen2-VL-7B-Instruct-Q8_0.gguf", "Qwen2-VL-7B-mmproj-Q8_0.gguf"),
+        ("other.gguf", "mmproj-model-f16.gguf"),
+    ],
+)
+def test_of_the_projectors_of_several_models_the_one_that_bears_the_name(
+    model: str, mmproj: str
+) -> None:
+    beside = ("mmproj-gemma-3-4b-it-f16.gguf", "Qwen2-VL-7B-mmproj-Q8_0.gguf")
+    assert projector([*beside, "mmproj-model-f16.gguf"], model) == mmproj
+    assert projector(beside, "other.gguf") is None
 
 
 # The hub

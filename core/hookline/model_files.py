@@ -17,6 +17,7 @@ Four bits are the best trade of size against quality for most models; below, qua
 """
 
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
+_QUANTIZED = re.compile(r"[-_.]?(bf16|fp?16|fp?32|i?q[0-9]+(_[a-z0-9]+)*)(?=\.gguf$)")
 _NO_MODEL = re.compile(r"(mmproj|imatrix)[^/]*$")
 
 
@@ -88,11 +89,28 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
-def projector(names: Iterable[str]) -> str | None:
-    """The image projector among files; of several the one in 16-bit floats, else the first."""
+def projector(names: Iterable[str], model: str | None = None) -> str | None:
+    """The image projector among files; of several the one in 16-bit floats, else the first.
+
+    Where the files are of several models, ``model`` is the one that it is for: it then bears that
+    name, or none (``mmproj-F16.gguf``).
+    """
     found = sorted(name for name in names if is_projector(name) and name.lower().endswith(".gguf"))
+    if model is not None:
+        mine = [name for name in found if _whose(name) and _whose(name) in _plain(model)]
+        found = mine or [name for name in found if not _whose(name)]
     half = (name for name in found if re.search(r"(?<!b)f16", name.lower()))
     return next(half, found[0] if found else None)
+
+
+def _whose(name: str) -> str:
+    """The model's name in the name of a projector; "" where there is none."""
+    words = re.split(r"[^a-z0-9]+", _QUANTIZED.sub("", name.lower().rpartition("/")[2]))
+    return "".join(word for word in words if word not in ("mmproj", "model", "gguf"))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower().rpartition("/")[2].removesuffix(".gguf"))
 
 
 def is_projector(name: str) -> bool:

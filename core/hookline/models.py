@@ -161,10 +161,11 @@ def _at_path(source: str, path: Path) -> ModelFile:
 def _in_files(source: str, folder: Path, shards: list[str]) -> ModelFile:
     """A model of a folder, complete and with what lies beside it."""
     beside = [file.name for file in folder.iterdir()]
-    every = group_files(beside)[group_name(shards[0])]
+    groups = group_files(beside)
+    every = groups[group_name(shards[0])]
     if not is_complete(every):
         raise StartError(f"{folder / every[0]} is part of a split model of which files are missing")
-    mmproj = projector(beside)
+    mmproj = projector(beside, shards[0] if len(groups) > 1 else None)
     return ModelFile(model_id(source), folder / every[0], folder / mmproj if mmproj else None)
 
 
