@@ -116,7 +116,10 @@ class Ingest:
             code, message = _reason(error)
             await catalog.write(members.fail, member, worker, code, message)
         # Not broken off by another cancel, or rows would stay that nobody knows of.
-        await asyncio.shield(self._tidy(member))
+        tidying = asyncio.create_task(self._tidy(member))
+        while not tidying.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(tidying)
 
     async def _tidy(self, member: Member) -> None:
         try:

@@ -231,8 +231,11 @@ class Library:
                 await self.catalog.write(members.forget, gone)
         await self.catalog.write(collections.forget_deleted)
 
-    async def give_back(self, taken: Sequence[int]) -> None:
-        """Lets others take what a worker had taken; rows that it had added go."""
+    async def give_back(self, worker: str, only: int | None = None) -> None:
+        """Lets others take what a worker had taken and not completed; rows that it added go."""
+        taken = await self.catalog.read(members.taken, worker)
+        if only is not None:
+            taken = [seq for seq in taken if seq == only]
         if taken:
             await self._drop(taken)
             await self.catalog.write(members.release, taken)
@@ -241,7 +244,7 @@ class Library:
         """Frees what workers had taken that ended without a chance to give it back."""
         for worker in await self.catalog.read(members.workers):
             if not await asyncio.to_thread(self.worker.is_alive, worker):
-                await self.give_back(await self.catalog.read(members.taken, worker))
+                await self.give_back(worker)
         await asyncio.to_thread(self.worker.clean_up)
 
 

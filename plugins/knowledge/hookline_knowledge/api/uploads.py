@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from quart import Request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 from hookline import InvalidRequest, UnsupportedMedia
@@ -17,6 +17,9 @@ from hookline_knowledge.blobs import Blobs, Received
 
 MULTIPART = "multipart/form-data"
 FIELD_BYTES = 4096
+SLICE_BYTES = 1 << 16
+BUFFER_BYTES = 1 << 18
+"""What the decoder may hold: a slice, and the headers of a part."""
 MOST_PARTS = 32
 LONGEST_NAME = 255
 
@@ -56,8 +59,9 @@ class _Reading:
         if not boundary:
             raise InvalidRequest("The Content-Type of the form has no 'boundary'.")
         self._decoder = MultipartDecoder(
-            boundary.encode("latin-1", "replace"), FIELD_BYTES, max_parts=MOST_PARTS
+            boundary.encode("latin-1", "replace"), BUFFER_BYTES, max_parts=MOST_PARTS
         )
+        self._waiting = memoryview(b"")
         self._body = request.body
         self._blobs = blobs
         self._limit = limit
@@ -72,8 +76,7 @@ class _Reading:
             if isinstance(event, File):
                 await self._take_file(event)
             elif isinstance(event, Field):
-                parts = [part async for part in self._part()]
-                self.result.fields[event.name] = b"".join(parts).decode()
+                self.result.fields[event.name] = await self._field(event.name)
 
     async def _take_file(self, event: File) -> None:
         if event.name != "file" or self.result.received is not None:
@@ -86,6 +89,14 @@ class _Reading:
         self.result.media_type = event.headers.get("Content-Type")
         self.result.received = await self._blobs.receive(self._part(), self._limit)
 
+    async def _field(self, name: str) -> str:
+        value = b""
+        async for part in self._part():
+            value += part
+            if len(value) > FIELD_BYTES:
+                raise ValueError(f"the field '{name[:100]}' is longer than {FIELD_BYTES} bytes")
+        return value.decode()
+
     async def _part(self) -> AsyncIterator[bytes]:
         more = True
         while more:
@@ -97,15 +108,22 @@ class _Reading:
 
     async def _event(self) -> object:
         while isinstance(event := self._decoder.next_event(), NeedData):
+            self._decoder.receive_data(await self._slice())
+        return event
+
+    async def _slice(self) -> bytes | None:
+        """The next bytes of the body, not too many at once; None at its end."""
+        if not self._waiting:
             try:
                 async with asyncio.timeout(self._idle_seconds):
                     data = await anext(self._body, None)
             except TimeoutError:
-                raise InvalidRequest(
-                    "The body did not arrive in time.", code="request_timeout"
-                ) from None
-            self._decoder.receive_data(data)
-        return event
+                raise RequestTimeout from None
+            if data is None:
+                return None
+            self._waiting = memoryview(data)
+        part, self._waiting = self._waiting[:SLICE_BYTES], self._waiting[SLICE_BYTES:]
+        return bytes(part)
 
 
 def file_name(sent: str) -> str:
@@ -117,7 +135,8 @@ def file_name(sent: str) -> str:
     stem, dot, suffix = name.strip().rpartition(".")
     if len(name) > LONGEST_NAME and dot:
         name = f"{stem[: LONGEST_NAME - len(suffix) - 1]}.{suffix}"
-    return name[:LONGEST_NAME].strip() or "file"
+    name = name[:LONGEST_NAME].strip()
+    return name if name.strip(".") else "file"
 
 
 def nested(fields: dict[str, str]) -> dict[str, object]:

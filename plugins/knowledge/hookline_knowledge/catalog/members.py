@@ -155,7 +155,8 @@ def workers(connection: sqlite3.Connection) -> list[str]:
 
 
 def taken(connection: sqlite3.Connection, worker: str) -> list[int]:
-    """What a worker has taken; the store may hold rows of them that nobody sees yet."""
+    """What a worker has taken and not completed; the store may hold rows of it that nobody may
+    see."""
     rows = connection.execute("SELECT seq FROM members WHERE worker = ?", (worker,))
     return [row["seq"] for row in rows]
 
@@ -175,11 +176,11 @@ def wanted(connection: sqlite3.Connection, worker: str) -> set[int]:
     return {row["seq"] for row in rows}
 
 
-def complete(connection: sqlite3.Connection, member: Member, worker: str, usage: int) -> bool:
+def complete(connection: sqlite3.Connection, member: Member, worker: str, usage: int) -> None:
     """A member's rows are in the store: from now on they are seen, and older ones are not.
 
     Older ones are earlier readings of the file, files with the same bytes, and files that were read
-    from the same path. False where the member is not wanted any more.
+    from the same path. Nothing happens where the member is not wanted any more.
     """
     changed = connection.execute(
         "UPDATE members SET status = 'completed', worker = NULL, usage_bytes = ? "
@@ -187,7 +188,7 @@ def complete(connection: sqlite3.Connection, member: Member, worker: str, usage:
         (usage, member.seq, worker),
     ).rowcount
     if not changed:
-        return False
+        return
     same = (
         "SELECT other.id FROM files AS other, files AS this WHERE this.id = :file AND "
         "(other.hash = this.hash OR other.origin = this.origin)"
@@ -205,7 +206,6 @@ def complete(connection: sqlite3.Connection, member: Member, worker: str, usage:
         f"AND status = 'completed' AND file IN ({same}))",
         values,
     )
-    return True
 
 
 def fail(
@@ -213,7 +213,7 @@ def fail(
 ) -> None:
     """A member cannot be read, and says why. An older reading of it is dropped too."""
     changed = connection.execute(
-        "UPDATE members SET status = 'failed', worker = NULL, error_code = ?, error_message = ? "
+        "UPDATE members SET status = 'failed', error_code = ?, error_message = ? "
         "WHERE seq = ? AND status = 'in_progress' AND worker = ?",
         (code, message, member.seq, worker),
     ).rowcount
