@@ -203,9 +203,9 @@ def test_lifespans_and_routes_come_with_their_plugin() -> None:
             return nullcontext()
 
     loaded = plugins(opening=Opening())
-    ((plugin, context),) = loaded.lifespan(object())  # type: ignore[arg-type]
+    ((plugin, make),) = loaded.lifespan(object())  # type: ignore[arg-type]
     assert plugin.name == "opening"
-    assert context is not None
+    assert make() is not None
 
 
 def test_a_plugin_taken_out_of_service_is_called_no_more() -> None:

@@ -46,22 +46,25 @@ def app_of(kernel: Kernel) -> Quart:
     access.install(app, kernel.settings, kernel.authenticate)
     for part in (chat, completions, models, tokens, openapi):
         app.register_blueprint(part.blueprint(kernel))
-    for plugin, blueprint in kernel.plugins.routes(kernel):
-        _add_routes(app, kernel, plugin, blueprint)
+    for plugin, routes in list(kernel.plugins.routes(kernel)):
+        _add_routes(app, kernel, plugin, routes)
     app.after_request(_counter(kernel))
     app.asgi_app = RequestScope(Linger(app.asgi_app))  # type: ignore[method-assign]
     return app
 
 
-def _add_routes(app: Quart, kernel: Kernel, plugin: Plugin, blueprint: Blueprint) -> None:
+def _add_routes(
+    app: Quart, kernel: Kernel, plugin: Plugin, routes: Callable[[], Blueprint]
+) -> None:
     """A plugin's routes; whatever is wrong with them puts that plugin out of service."""
     taken = _routes(app)
     try:
+        blueprint = routes()
         app.register_blueprint(blueprint)
         if clash := taken & _routes(app, blueprint.name):
             raise PluginError(f"{' '.join(min(clash))} is there already")
-    except Exception as error:
-        reason = f"its routes cannot be used: {error}"
+    except (Exception, SystemExit) as error:
+        reason = f"its routes cannot be used: {type(error).__name__}: {error}"
         if plugin.essential:
             raise PluginError(f"The essential plugin '{plugin.name}': {reason}") from error
         kernel.plugins.fail(plugin, reason)

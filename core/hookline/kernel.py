@@ -295,13 +295,14 @@ class Kernel:
 
     async def enter_plugins(self, stack: AsyncExitStack) -> None:
         """Starts the plugins, to stop with the stack. Raises PluginError for essential ones."""
+        seconds = self.settings.isolation.start_seconds
         for plugin, lifespan in list(self.plugins.lifespan(self)):
             try:
-                await enter(stack, plugin, lifespan, self.settings.isolation.start_seconds)
-            except Exception as error:
+                await enter(stack, plugin, lifespan(), seconds)
+            except (Exception, SystemExit) as error:
                 self._start_failed(plugin, error)
 
-    def _start_failed(self, plugin: Plugin, error: Exception) -> None:
+    def _start_failed(self, plugin: Plugin, error: BaseException) -> None:
         reason = f"cannot start: {type(error).__name__}: {error}"
         if plugin.essential or plugin.core:
             raise PluginError(f"The essential plugin '{plugin.name}' {reason}") from error

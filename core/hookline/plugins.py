@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pluggy
@@ -94,13 +95,15 @@ class Plugins:
 
     def lifespan(
         self, server: Server
-    ) -> Iterator[tuple[Plugin, AbstractAsyncContextManager[None]]]:
-        """Every plugin's context manager, not yet entered."""
-        yield from self._answers("lifespan", {"server": server})
+    ) -> Iterator[tuple[Plugin, Callable[[], AbstractAsyncContextManager[None]]]]:
+        """What makes each plugin's context manager. It may raise: then the plugin cannot start."""
+        for call in self.calls("lifespan"):
+            yield call.plugin, partial(call, {"server": server})
 
-    def routes(self, server: Server) -> Iterator[tuple[Plugin, Blueprint]]:
-        """Blueprints of routes, with their plugin."""
-        yield from self._answers("routes", {"server": server})
+    def routes(self, server: Server) -> Iterator[tuple[Plugin, Callable[[], Blueprint]]]:
+        """What makes each plugin's blueprint. It may raise: then its routes cannot be used."""
+        for call in self.calls("routes"):
+            yield call.plugin, partial(call, {"server": server})
 
     def commands(self, cli: click.Group) -> None:
         """Lets plugins add commands; of two with one name the first is kept."""
@@ -241,17 +244,11 @@ class Plugins:
 
     def answers(self, hook: str, **arguments: Any) -> list[Any]:
         """What every plugin answers to a hook that one of them added, without the Nones."""
-        return [answer for _, answer in self._answers(hook, arguments)]
+        exchange = arguments.get("exchange")
+        answers = [self.isolation.ask(call, arguments, exchange) for call in self.calls(hook)]
+        return [answer for answer in answers if answer is not None]
 
     # How they are called
-
-    def _answers(self, hook: str, arguments: Mapping[str, Any]) -> Iterator[tuple[Plugin, Any]]:
-        """What each plugin answers to a plain hook, without the Nones."""
-        exchange = arguments.get("exchange")
-        for call in self.calls(hook):
-            answer = self.isolation.ask(call, arguments, exchange)
-            if answer is not None:
-                yield call.plugin, answer
 
     def _merged(self, hook: str, exchange: Exchange, check: Use = is_mapping) -> dict[str, Any]:
         """All answers of a plain hook as one mapping; a later plugin's win."""
