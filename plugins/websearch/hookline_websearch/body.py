@@ -30,7 +30,8 @@ class Unpacked:
             raise BadBody(f"it is packed as {encoding[:40]!r}, which was not asked for")
         self._packed = bool(names)
         self._unpack = zlib.decompressobj(GZIP_OR_ZLIB)
-        self._begun = False
+        # "deflate" means zlib's format, and some servers send the bare stream.
+        self._may_be_raw = names == ["deflate"]
 
     async def read(self, raw: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
         """Up to ``most`` bytes, and whether that was all."""
@@ -52,11 +53,10 @@ class Unpacked:
         try:
             piece = self._unpack.decompress(data, PIECE)
         except zlib.error as error:
-            if self._begun:
+            if not self._may_be_raw:
                 raise BadBody("its compression is broken") from error
-            # "deflate" means zlib's format, and some servers send the bare stream.
+            self._may_be_raw = False
             self._unpack = zlib.decompressobj(RAW_DEFLATE)
-            self._begun = True
             return self._feed(data)
-        self._begun = True
+        self._may_be_raw = False
         return piece, self._unpack.unconsumed_tail

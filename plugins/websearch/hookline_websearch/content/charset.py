@@ -26,6 +26,11 @@ DECLARED_WITHIN = 4096
 GUESSED_FROM = 64 * 1024
 """Bytes from which a charset is guessed."""
 
+CHARSETS = re.compile(
+    r"(?!utf-7)(utf|ascii|iso|latin|cp\d|koi|kz|mac|gb|hz|big5|euc|shift|johab|ptcp|tis)", re.I
+)
+"""Which of Python's codecs are charsets of pages: "hex" and "unicode_escape" are none."""
+
 AS_BROWSERS_DO = {
     **dict.fromkeys(("ascii", "iso8859-1", "latin-1"), "cp1252"),
     "iso8859-9": "cp1254",
@@ -59,13 +64,10 @@ def _declared_inside(body: bytes) -> str:
 
 def _known(name: str) -> str | None:
     try:
-        found = codecs.lookup(name.strip()).name if name else None
-        # "hex" and the like are codecs, but no charsets.
-        if found is None or not isinstance(b"".decode(found), str):
-            return None
-    except (LookupError, ValueError, AssertionError):
+        found = codecs.lookup(name.strip()).name if name else ""
+    except (LookupError, ValueError):
         return None
-    return AS_BROWSERS_DO.get(found, found)
+    return AS_BROWSERS_DO.get(found, found) if CHARSETS.match(found) else None
 
 
 def _decoded(body: bytes, name: str) -> str | None:

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import logging
 import re
 from urllib.parse import urljoin
 
 import lxml.html
-import trafilatura
 from lxml import etree
 from lxml.html import HtmlElement
-from trafilatura.metadata import extract_metadata
 
 from hookline_websearch.content import prune
-from hookline_websearch.content.clean import clean, one_line
+from hookline_websearch.content.article import about, article
+from hookline_websearch.content.clean import clean
 from hookline_websearch.content.markdown import markdown
 from hookline_websearch.content.result import Content
 from hookline_websearch.content.select import keep_chosen
@@ -56,15 +54,15 @@ def read_html(html: str, url: str) -> Content:
         return Content("")
     has_scripts = bool(tree.xpath("//script"))
     share = ARTICLE_SHARE if _says_article(tree) else OTHER_SHARE
-    about, article = _about(tree, url), _article(tree, url)
+    page, chosen = about(tree, url), article(tree, url)
     prune.remove_invisible(tree)
     prune.unfold_layout(tree)
     prune.remove_menus(tree)
     main = _stripped(tree)
-    if len(article) >= share * len(" ".join(main.text_content().split())):
-        main = keep_chosen(tree, article)
+    if len(chosen) >= share * len(" ".join(main.text_content().split())):
+        main = keep_chosen(tree, chosen)
     text = clean(_render(main, url))
-    return Content(text, *about, scripts=has_scripts and len(text) < THIN)
+    return Content(text, page.title, page.site, page.date, scripts=has_scripts and len(text) < THIN)
 
 
 def parse(html: str) -> HtmlElement | None:
@@ -76,33 +74,12 @@ def parse(html: str) -> HtmlElement | None:
     return None
 
 
-def _about(tree: HtmlElement, url: str) -> tuple[str, str, str]:
-    """Title, name of the site and date, as the page itself says."""
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    try:
-        found = extract_metadata(copy.deepcopy(tree), default_url=url, extensive=False)
-    except Exception:  # of hostile metadata its parsers make any kind of error
-        return one_line(tree.findtext(".//title") or ""), "", ""
-    title = found.title or tree.findtext(".//title") or ""
-    return one_line(title), one_line(found.sitename or "", 80), found.date or ""
-
-
 def _says_article(tree: HtmlElement) -> bool:
     kinds = tree.xpath("//meta[@property='og:type']/@content")
     described = tree.xpath("//script[@type='application/ld+json']/text()")
     return any(str(kind).lower() in ("article", "product") for kind in kinds) or any(
         ARTICLES.search(str(text)) for text in described
     )
-
-
-def _article(tree: HtmlElement, url: str) -> str:
-    try:
-        found = trafilatura.extract(
-            copy.deepcopy(tree), url=url, output_format="txt", include_comments=False
-        )
-    except Exception:  # it has many dependencies, and pages try all of them
-        return ""
-    return found or ""
 
 
 def _stripped(tree: HtmlElement) -> HtmlElement:
@@ -139,9 +116,10 @@ def _render(main: HtmlElement, url: str) -> str:
 
 def _point(link: HtmlElement, url: str) -> None:
     """Makes a link whole, or no link where it leads nowhere."""
-    target = (link.get("href") or "").strip()
-    with contextlib.suppress(ValueError):
-        target = urljoin(url, target)
+    try:
+        target = urljoin(url, (link.get("href") or "").strip())
+    except ValueError:
+        target = ""
     if target.startswith(("http://", "https://")) and not target.startswith(f"{url}#"):
         link.set("href", "".join(target.split()))
     else:

@@ -22,7 +22,7 @@ NO_LANGUAGE = {
     "wrapper",
     "block",
 }
-LINES = re.compile(r"\s*\n\s*")
+BLANKS = re.compile(r"\s+")
 COLUMNS_MAX = 100
 
 
@@ -62,7 +62,7 @@ def markdown(html: str) -> str:
 def _cell(el: Tag, text: str) -> str:
     columns = str(el.get("colspan", ""))
     wide = min(int(columns), COLUMNS_MAX) if columns.isdecimal() else 1
-    return " " + LINES.sub(" ", text.strip()).replace("|", "\\|") + " |" * max(1, wide)
+    return " " + BLANKS.sub(" ", text.strip()).replace("|", "\\|") + " |" * max(1, wide)
 
 
 def language(pre: Tag) -> str:
