@@ -73,7 +73,6 @@ class Look:
         self._spans = spans
         self._bitmaps: dict[str, Future[Bitmap]] = {}
         self._held: tuple[tuple[str, int], Vectors] | None = None
-        self.seconds = 0.0
 
     def vectors(self, span: Span) -> Vectors | None:
         """The vectors of a slice, if they are there; else see `encode`."""
