@@ -129,8 +129,8 @@ class Isolation:
         plugin, hook = call.plugin, call.hook
         log.error("plugin %s failed in %s", plugin.name, hook, exc_info=error)
         plugin.failures += 1
-        what = str(error) if isinstance(error, OverBudget) else f"failed ({type(error).__name__})"
-        plugin.last_failure = f"{what} in {hook}"
+        late = isinstance(error, OverBudget)
+        plugin.last_failure = f"{error if late else type(error).__name__} in {hook}"
         self._count(call)
         self.watch(plugin.name, hook, 0.0, True)
         if closed or plugin.essential or _asks(exchange, plugin):
@@ -138,6 +138,7 @@ class Isolation:
                 f"The plugin '{plugin.name}' failed in '{hook}', and this request needs it. "
                 "The server's log has the details."
             ) from error
+        what = str(error) if late else f"failed ({type(error).__name__})"
         warn(exchange, plugin, hook, f"The plugin '{plugin.name}' {what}; its part is missing.")
 
     def worked(self, call: Call, exchange: Exchange | None) -> None:

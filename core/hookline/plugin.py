@@ -52,7 +52,7 @@ class Plugin:
         if self.breaker.open_until is None:
             return None
         return (
-            f"paused: '{self.breaker.hook}' fails again and again ({self.last_failure}); "
+            f"paused after failures in a row, the last: {self.last_failure}; "
             f"tried again in {self.breaker.remaining(now):.0f} s"
         )
 

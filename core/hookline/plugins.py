@@ -151,7 +151,8 @@ class Plugins:
         return cast("Caller | None", caller)
 
     async def admit(self, exchange: Exchange) -> None:
-        """Raises when a plugin refuses."""
+        """The first of a request's hooks. Raises what refuses it, and PluginPaused."""
+        self.isolation.choose(exchange)
         await self._each("admit", exchange, {"exchange": exchange})
 
     async def transform(self, exchange: Exchange) -> None:
