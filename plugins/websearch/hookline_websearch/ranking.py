@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ def lexical(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
     """For each query the texts that have its words, best first, by BM25."""
     import bm25s
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
     words = [tokens(text) for text in texts]
     if not any(words):
         return [[] for _ in queries]

@@ -24,13 +24,15 @@ class ReadingPool:
     """Starts processes when they are needed, at most so many, and keeps them. One event loop."""
 
     def __init__(self, processes: int, seconds: float) -> None:
+        self._processes = processes
         self._seconds = seconds
         self._free: list[asyncio.subprocess.Process] = []
         self._places = asyncio.Semaphore(processes)
         self._warming: asyncio.Task[None] | None = None
+        self._working: set[asyncio.Task[dict[str, Any]]] = set()
 
     def warm_up(self) -> None:
-        """Begins to start a process, so that the first page need not wait for it."""
+        """Begins to start the processes, so that the first pages need not wait for them."""
         self._warming = asyncio.create_task(self._warm())
 
     async def read(
@@ -38,7 +40,8 @@ class ReadingPool:
     ) -> tuple[Content, bool]:
         """Reads a page in a process: up to ``most`` characters of it, and whether that cut it.
 
-        Raises TooHard. A process that does not answer in time is killed.
+        Raises TooHard. A process that does not answer in time is killed; one whose answer nobody
+        waits for any more finishes it, since another one would take seconds to start.
         """
         request = {"media_type": media_type, "charset": charset, "url": url, "most": most}
         answer = await self._ask({**request, "size": len(body)}, body)
@@ -48,33 +51,48 @@ class ReadingPool:
         return Content(**answer), cut
 
     async def close(self) -> None:
-        """Stops all processes that are free; those at work end with the tasks that wait."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait([self._warming])
+        """Stops all processes."""
+        tasks = [*self._working, *filter(None, [self._warming])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         while self._free:
             await _stop(self._free.pop())
 
     async def _ask(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
-        async with self._places:
-            process = self._free.pop() if self._free else await _start()
-            done = False
-            try:
-                answer = await asyncio.wait_for(_exchange(process, request, body), self._seconds)
-                done = True
-            except (TimeoutError, ValueError, ConnectionError) as error:
-                raise TooHard("it took too long") from error
-            finally:
-                if done:
-                    self._free.append(process)
-                else:
-                    await _stop(process)
+        await self._places.acquire()
+        task = asyncio.create_task(self._work(request, body))
+        self._working.add(task)
+        task.add_done_callback(self._worked)
+        return await asyncio.shield(task)
+
+    async def _work(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
+        process = self._free.pop() if self._free else await _start()
+        done = False
+        try:
+            answer = await asyncio.wait_for(_exchange(process, request, body), self._seconds)
+            done = True
+        except (TimeoutError, ValueError, ConnectionError) as error:
+            raise TooHard("it took too long") from error
+        finally:
+            if done:
+                self._free.append(process)
+            else:
+                await _stop(process)
         return answer
 
+    def _worked(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._places.release()
+        self._working.discard(task)
+        if not task.cancelled():
+            task.exception()  # marks it as seen: perhaps nobody waits for it any more
+
     async def _warm(self) -> None:
-        async with self._places:
-            with contextlib.suppress(OSError, TooHard):
-                self._free.append(await _start())
+        for _ in range(self._processes):
+            async with self._places:
+                with contextlib.suppress(OSError, TooHard):
+                    self._free.append(await _start())
 
 
 async def _start() -> asyncio.subprocess.Process:
