@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from hookline import hookimpl
+from hookline import Caller, Exchange, hookimpl
 from hookline.about import About
 from hookline.config import Settings
 from hookline.discovery import load_plugins
@@ -14,6 +15,10 @@ from hookline.order import Order, Wish, order_of, ordered
 from hookline.plugin import Plugin
 
 ALL = ["a", "b", "c", "d"]
+
+
+class Request(BaseModel):
+    pass
 
 
 def order(*wishes: str, written: str = "", names: str = "a b c d") -> Order:
@@ -114,5 +119,5 @@ async def test_plugins_are_called_as_they_wish() -> None:
             calls.append("second")
 
     loaded = load_plugins(Settings(plugins=[]), extra={"first": First(), "second": Second()})
-    await loaded.admit(None)  # type: ignore[arg-type]
+    await loaded.admit(Exchange("id", 0, "model", Request(), Caller()))
     assert calls == ["second", "first"]

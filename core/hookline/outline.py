@@ -112,7 +112,7 @@ def missing_modules(source: Source) -> Iterator[str]:
     waiting, seen = [source], {source.name}
     while waiting:
         current = waiting.pop()
-        for name in current.imported.values():
+        for name in current.needed:
             top = name.partition(".")[0]
             if top == current.name.partition(".")[0] and "." in name:
                 for inner in (name, name.rpartition(".")[0]):

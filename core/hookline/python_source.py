@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -36,16 +36,23 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, str]:
-        """What names that are imported stand for, as dotted paths."""
-        return dict(self._imported())
+        """What names that are imported stand for, as dotted paths; also those for type checkers."""
+        return {**self._imports(_for_types(self.tree)), **self._imports(self.tree.body)}
 
-    def _imported(self) -> Iterator[tuple[str, str]]:
-        for node in eager(self.tree):
+    @property
+    def needed(self) -> list[str]:
+        """What importing the module imports in any case: not in functions, not in ``try``."""
+        return [*self._imports(self.tree.body).values()]
+
+    def _imports(self, body: Iterable[ast.stmt]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for node in body:
             if isinstance(node, ast.Import):
-                yield from ((n.asname or n.name, n.name) for n in node.names)
+                found |= {name.asname or name.name: name.name for name in node.names}
             elif isinstance(node, ast.ImportFrom):
                 module = self._absolute(node)
-                yield from ((n.asname or n.name, f"{module}.{n.name}") for n in node.names)
+                found |= {name.asname or name.name: f"{module}.{name.name}" for name in node.names}
+        return found
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -67,19 +74,23 @@ class Source:
 
     def class_of(self, name: str) -> Class | None:
         """The class that a name of this module stands for, wherever it is written."""
-        for node in self.classes():
-            if node.name == name:
-                return Class(self, node)
-        target, _, attribute = self.imported.get(name, "").rpartition(".")
-        source = self.find(target) if target else None
-        return source.class_of(attribute) if source is not None else None
+        source: Source | None = self
+        seen = set()
+        while source is not None and (source.path, name) not in seen:
+            seen.add((source.path, name))
+            for node in source.classes():
+                if node.name == name:
+                    return Class(source, node)
+            module, _, name = source.imported.get(name, "").rpartition(".")
+            source = self.find(module) if module else None
+        return None
 
 
-def eager(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that importing a module runs in any case: no functions, no ``try``."""
+def _for_types(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that only type checkers see."""
     for node in tree.body:
-        if not isinstance(node, ast.If) or "TYPE_CHECKING" not in ast.unparse(node.test):
-            yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from node.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +102,20 @@ class Class:
 
     def lineage(self) -> Iterator[Class]:
         """The class and those of its bases whose source there is, nearest first."""
-        yield self
-        for base in self.node.bases:
-            plain = base.value if isinstance(base, ast.Subscript) else base
-            found = self.source.class_of(ast.unparse(plain))
-            if found is not None and found != self:
-                yield from found.lineage()
+        waiting: list[Class] = [self]
+        seen: list[ast.ClassDef] = []
+        while waiting:
+            kind = waiting.pop(0)
+            if kind.node not in seen:
+                seen.append(kind.node)
+                yield kind
+                waiting[:0] = kind.bases()
+
+    def bases(self) -> list[Class]:
+        """The classes that it inherits from and whose source there is."""
+        plain = [b.value if isinstance(b, ast.Subscript) else b for b in self.node.bases]
+        found = [self.source.class_of(ast.unparse(base)) for base in plain]
+        return [kind for kind in found if kind is not None]
 
     def attribute(self, name: str) -> tuple[Class, ast.expr] | None:
         """The value of an attribute, and the class that has it."""
