@@ -33,6 +33,10 @@ def test_what_stands_in_a_quotation(text: str, stands: str) -> None:
     assert quoted(text) == stands
 
 
+def test_a_name_cites_nothing() -> None:
+    assert in_line("report[3]\n[1] other") == "report[ 3 ] [ 1 ] other"
+
+
 def sources(count: int, snippet: str) -> list[dict[str, Any]]:
     return [{"index": n + 1, "document": f"Nr {n}.pdf", "snippet": snippet} for n in range(count)]
 

@@ -16,6 +16,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u2064\u2066-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_BRACKETS = re.compile(r"\[(\d[\d\s,;–-]*)\]")
 _CITATION = re.compile(r"(?<![\w\])])\[\s*(\d+(?:\s*[,;–-]\s*\d+)*)\s*\]")
 
 
@@ -30,8 +31,9 @@ def quoted(text: str) -> str:
 
 
 def in_line(text: str) -> str:
-    """A foreign name or place as it may stand in one line of a prompt, quoted text's way."""
-    return " ".join(_plain(text).split())
+    """A foreign name or place as it may stand in one line of a prompt, with nothing in it that
+    looks like a citation."""
+    return _BRACKETS.sub(r"[ \1 ]", " ".join(_plain(text).split()))
 
 
 def _plain(text: str) -> str:

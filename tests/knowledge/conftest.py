@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -112,30 +111,32 @@ Start = Callable[..., AbstractAsyncContextManager[Reader]]
 
 
 @pytest.fixture
-def reader(in_process: Any, tmp_path: Path) -> Start:
-    """Starts a server whose model says the lines it is given, one list for each time it is asked;
-    the last is said from then on."""
+def reader(in_process: Any, on_port: Any) -> Start:
+    """Starts a server whose model says, letter by letter, one text after the other, and the last
+    from then on."""
 
     @asynccontextmanager
     async def start(
-        *says: list[str],
+        *says: str,
         embedder: WordEmbedder | None = None,
         plugins: Sequence[str] = ("knowledge",),
         also: dict[str, Any] | None = None,
         clock: Any = None,
         settings: dict[str, Any] | None = None,
         engine: dict[str, Any] | None = None,
+        port: bool = False,
         **table: Any,
     ) -> AsyncIterator[Reader]:
         embedder = embedder or WordEmbedder()
         prompts: list[str] = []
-        answers = list(says) or [["Yes", "."]]
+        answers = list(says) or ["Yes."]
 
-        def script(prompt: str, job: Any) -> list[str]:
+        def script(prompt: str, job: Any) -> list[bytes]:
             prompts.append(prompt)
-            return answers.pop(0) if len(answers) > 1 else answers[0]
+            text = answers.pop(0) if len(answers) > 1 else answers[0]
+            return [bytes([byte]) for byte in text.encode()]
 
-        async with in_process(
+        async with (on_port if port else in_process)(
             script=script,
             plugins={"words": embedder, **(also or {})},
             clock=clock,
@@ -146,10 +147,10 @@ def reader(in_process: Any, tmp_path: Path) -> Start:
             },
             engine=engine or {},
         ) as server:
-            transport: httpx.AsyncBaseTransport = server.client._transport
-            http = httpx.AsyncClient(transport=transport, timeout=30)
+            url = server.url or "http://127.0.0.1"
+            http = httpx.AsyncClient(transport=server.client._transport, timeout=30)
             async with AsyncOpenAI(
-                base_url="http://127.0.0.1/v1", api_key="none", http_client=http, max_retries=0
+                base_url=f"{url}/v1", api_key="none", http_client=http, max_retries=0
             ) as client:
                 yield Reader(server, client, embedder, prompts)
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+from hookline.testing import TestClock
+
 BOUNDARY = "xyz"
 FORM = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime(2030, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 def form(*parts: tuple[str, bytes]) -> bytes:
@@ -94,7 +87,7 @@ async def test_lists_in_pages(reader: Any) -> None:
 
 
 async def test_a_file_expires(reader: Any) -> None:
-    clock = Clock()
+    clock = TestClock()
     async with reader(clock=clock) as at:
         made = await at.openai.files.create(
             file=("a.txt", b"short-lived words"),
@@ -105,7 +98,7 @@ async def test_a_file_expires(reader: Any) -> None:
         store = await at.openai.vector_stores.create(file_ids=[made.id])
         await at.until_idle()
         assert await at.rows() == 1
-        clock.now += timedelta(seconds=3601)
+        clock.advance(seconds=3601)
         assert (await at.openai.files.list()).data == []
         with pytest.raises(openai.NotFoundError):
             await at.openai.files.retrieve(made.id)

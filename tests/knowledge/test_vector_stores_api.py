@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import openai
@@ -252,7 +251,7 @@ async def test_filters_by_attributes(reader: Any) -> None:
 
 
 async def test_the_model_writes_the_query(reader: Any) -> None:
-    async with reader(["annual leave"], plugins=("structured", "knowledge")) as at:
+    async with reader("annual leave", plugins=("structured", "knowledge")) as at:
         await at.collection("Notes", leave=LEAVE, pets=PETS)
         page = await at.openai.vector_stores.search(
             "Notes", query="I would like to stay at home", rewrite_query=True
@@ -267,11 +266,11 @@ async def test_a_collection_expires_when_it_is_not_used(reader: Any) -> None:
         stores = at.openai.vector_stores
         store = await at.collection("Notes", leave=LEAVE)
         await stores.update(store, expires_after={"anchor": "last_active_at", "days": 1})
-        clock.advance(timedelta(hours=20))
+        clock.advance(hours=20)
         assert (await stores.search(store, query="annual leave")).data
-        clock.advance(timedelta(hours=20))
+        clock.advance(hours=20)
         assert (await stores.retrieve(store)).status == "completed"  # the search was a use
-        clock.advance(timedelta(hours=5))
+        clock.advance(hours=5)
         expired = await stores.retrieve(store)
         assert expired.status == "expired" and expired.file_counts.total == 0
         assert await at.rows() == 0

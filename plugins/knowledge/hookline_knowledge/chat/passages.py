@@ -45,7 +45,7 @@ def fitting(passages: Sequence[Passage], tokens: int, count: Count) -> list[Pass
     for passage in passages:
         needed = count(block(1, passage))
         if needed > tokens:
-            if tokens >= LEAST_TOKENS:
+            if tokens - count(block(1, passage.cut(0))) >= LEAST_TOKENS:
                 chosen.append(_cut(passage, tokens, count))
             break
         chosen.append(passage)
@@ -68,7 +68,8 @@ def _cut(passage: Passage, tokens: int, count: Count) -> Passage:
             low = middle
         else:
             high = middle - 1
-    return passage.cut(low)
+    whole_words = passage.text[:low].rstrip().rfind(" ")
+    return passage.cut(whole_words if whole_words > low // 2 else low)
 
 
 def block(index: int, passage: Passage) -> str:
