@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -150,7 +150,7 @@ def reader(in_process: Any, on_port: Any) -> Start:
             url = server.url or "http://127.0.0.1"
             http = httpx.AsyncClient(transport=server.client._transport, timeout=30)
             async with AsyncOpenAI(
-                base_url=f"{url}/v1", api_key="none", http_client=http, max_retries=0
+                base_url=f"{url}/v1", api_key="none", http_client=cast(Any, http), max_retries=0
             ) as client:
                 yield Reader(server, client, embedder, prompts)
 
