@@ -291,7 +291,8 @@ def blobs(count: int, rng: np.random.Generator) -> np.ndarray:
     """Vectors around a few centres, like those of texts about a few subjects."""
     centres = rng.normal(size=(12, 24))
     points = centres[rng.integers(0, 12, count)] + rng.normal(scale=0.5, size=(count, 24))
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points
 
 
 async def test_a_large_table_gets_a_graph_that_finds_the_same(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class Gguf:
 
     def _load(self) -> Any:
         params = self._api.llama_model_default_params()
+        params.use_extra_bufts = False  # repacked weights crash where all tokens have outputs
         with self._log.kept_quiet():
             model = self._api.llama_model_load_from_file(str(self._path).encode(), params)
         if not model:
@@ -111,10 +112,8 @@ class Gguf:
     def embed(self, text: str) -> tuple[Vector, int]:
         """The text's vector, of length 1, and how many tokens were read."""
         ids = self._tokens(text, special=True)
-        if len(ids) > self.context:
-            ids = (
-                ids[: self.context - 1] + ids[-1:]
-            )  # the last may be the token that stands for all
+        if len(ids) > self.context:  # the last may be the token that stands for all
+            ids = ids[: self.context - 1] + ids[-1:]
         if not ids:
             return np.zeros(self.dimensions, np.float32), 0
         self._fill(ids)

@@ -47,7 +47,7 @@ class MiniLm:
 
     def tokenize(self, text: str) -> list[int]:
         """The tokens of a text, without those at its ends."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        ids: list[int] = self._tokenizer.encode(_valid(text), add_special_tokens=False).ids
         return ids
 
     def detokenize(self, ids: Sequence[int]) -> str:
@@ -60,7 +60,7 @@ class MiniLm:
 
     def embed(self, text: str) -> tuple[Vector, int]:
         """The mean of the last layer over all tokens, of length 1."""
-        ids = self._tokenizer.encode(text).ids
+        ids = self._tokenizer.encode(_valid(text)).ids
         if len(ids) > MAX_TOKENS:
             ids = [*ids[: MAX_TOKENS - 1], ids[-1]]
         row = np.asarray([ids], np.int64)
@@ -75,6 +75,11 @@ class MiniLm:
     def close(self) -> None:
         """Frees the model."""
         del self._session
+
+
+def _valid(text: str) -> str:
+    """The text with ``?`` for half a surrogate pair, which UTF-8 cannot write."""
+    return text.encode(errors="replace").decode()
 
 
 def package_file(package: str, name: str) -> Path:

@@ -40,11 +40,18 @@ class RemoteEmbedder:
         self._free = asyncio.Semaphore(AT_ONCE)
 
     @classmethod
-    async def open(cls, url: str, settings: KnowledgeSettings) -> RemoteEmbedder:
+    async def open(
+        cls,
+        url: str,
+        settings: KnowledgeSettings,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> RemoteEmbedder:
         """Finds the model and the length of its vectors. Raises KnowledgeUnavailable."""
         key = settings.embedder_api_key
         headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
-        client = httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT)
+        client = httpx.AsyncClient(
+            base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT, transport=transport
+        )
         try:
             model = settings.embedder_model or await _first_model(client)
             probe = await _post(client, {"model": model, "input": ["dimensions"]})
