@@ -1,7 +1,7 @@
 """Tiny models that see, with random weights, one for each way in which images are read.
 
 =========  ==============================================================================
-internvl   the default model; an overview and a slice without text between them
+internvl   an overview and a slice, without text between them, for a model of llama's kind
 gemma3     vectors of an image look at each other in both directions (non-causal)
 qwen2vl    M-RoPE: an image of rows and columns takes fewer positions than tokens
 =========  ==============================================================================
@@ -66,54 +66,63 @@ class Weights:
         self.writer.close()
 
 
+HEADS, INNER = 4, 128
+
+
 def write_text_model(path: Path, kind: str, *, width: int = 64, layers: int = 2) -> Path:
-    """A language model of bytes, for ``gemma3`` or ``qwen2vl``."""
-    weights = Weights(path, kind)
-    writer, heads, inner = weights.writer, 4, 128
+    """A language model of bytes."""
+    weights = Weights(path, {"internvl": "llama"}.get(kind, kind))
+    writer = weights.writer
     writer.add_context_length(512)
     writer.add_embedding_length(width)
     writer.add_block_count(layers)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(heads)
+    writer.add_feed_forward_length(INNER)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
     writer.add_layer_norm_rms_eps(1e-6)
     if kind == "qwen2vl":
         writer.add_rope_dimension_sections([2, 3, 3, 0])
-    else:
-        writer.add_key_length(width // heads)
-        writer.add_value_length(width // heads)
-    tokens = [
-        chr(0x100 + i) if chr(i).isspace() or i < 33 or i > 126 else chr(i) for i in range(256)
-    ]
+    if kind == "gemma3":
+        writer.add_key_length(width // HEADS)
+        writer.add_value_length(width // HEADS)
+    _write_tokenizer(writer)
+    weights.add_quantized("token_embd.weight", 256 + len(WORDS), width)
+    weights.norm("output_norm", width, bias=False)
+    for layer in range(layers):
+        _write_block(weights, f"blk.{layer}", kind, width)
+    weights.close()
+    return path
+
+
+def _write_tokenizer(writer: Any) -> None:
+    """A token for every byte, in the alphabet of GPT-2's tokenizer, and for some words."""
+    plain = [chr(i) if 33 <= i <= 126 else chr(0x100 + i) for i in range(256)]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
-    writer.add_token_list([*tokens, *WORDS])
+    writer.add_token_list([*plain, *WORDS])
     writer.add_token_types([1] * 256 + [3] * len(WORDS))
     writer.add_token_merges(["a b"])
     writer.add_eos_token_id(257)
     writer.add_bos_token_id(256)
     writer.add_add_bos_token(False)
-    weights.add_quantized("token_embd.weight", 256 + len(WORDS), width)
-    weights.norm("output_norm", width, bias=False)
-    for layer in range(layers):
-        block = f"blk.{layer}"
-        weights.norm(f"{block}.attn_norm", width, bias=False)
-        weights.norm(f"{block}.ffn_norm", width, bias=False)
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            weights.add_quantized(f"{block}.{name}.weight", width, width)
-        for name in ("ffn_gate", "ffn_up"):
-            weights.add_quantized(f"{block}.{name}.weight", inner, width)
-        weights.add_quantized(f"{block}.ffn_down.weight", width, inner)
-        if kind == "qwen2vl":
-            for name in ("attn_q", "attn_k", "attn_v"):
-                weights.add(f"{block}.{name}.bias", width)
-        else:
-            for name in ("post_attention_norm", "post_ffw_norm"):
-                weights.norm(f"{block}.{name}", width, bias=False)
-            for name in ("attn_k_norm", "attn_q_norm"):
-                weights.norm(f"{block}.{name}", width // heads, bias=False)
-    weights.close()
-    return path
+
+
+def _write_block(weights: Weights, block: str, kind: str, width: int) -> None:
+    for name in ("attn_norm", "ffn_norm"):
+        weights.norm(f"{block}.{name}", width, bias=False)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        weights.add_quantized(f"{block}.{name}.weight", width, width)
+    for name in ("ffn_gate", "ffn_up"):
+        weights.add_quantized(f"{block}.{name}.weight", INNER, width)
+    weights.add_quantized(f"{block}.ffn_down.weight", width, INNER)
+    if kind == "qwen2vl":
+        for name in ("attn_q", "attn_k", "attn_v"):
+            weights.add(f"{block}.{name}.bias", width)
+    if kind == "gemma3":
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            weights.norm(f"{block}.{name}", width, bias=False)
+        for name in ("attn_k_norm", "attn_q_norm"):
+            weights.norm(f"{block}.{name}", width // HEADS, bias=False)
 
 
 def write_projector(path: Path, kind: str, *, out: int, size: int = 56) -> Path:
@@ -180,6 +189,22 @@ _HEADS: dict[str, Callable[[Weights, int, int, int], None]] = {
 }
 
 
+@dataclass(frozen=True)
+class Tiny:
+    """Writes tiny models."""
+
+    text_model: Callable[..., Path] = write_text_model
+    projector: Callable[..., Path] = write_projector
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Tiny:
+    """Writes tiny models."""
+    if importlib.util.find_spec("llama_cpp") is None:
+        pytest.skip("llama-cpp-python is not installed: pip install 'hookline[llamacpp]'")
+    return Tiny()
+
+
 @dataclass
 class Seeing:
     """A generator that sees, and prompts for it."""
@@ -215,7 +240,7 @@ def picture() -> Callable[..., Image]:
 
 
 def load(path: Path, projector: Path, **settings: Any) -> LlamaCppGenerator:
-    chosen = ModelSettings(**{"context": 256, "parallel": 3, "threads": 1} | settings)
+    chosen = ModelSettings(**{"context": 384, "parallel": 3, "threads": 1} | settings)
     chosen.mmproj = projector
     generator = LlamaCppGenerator(path, model_id="tiny", settings=chosen)
     generator.load(lambda _: None)
@@ -230,12 +255,8 @@ def seeing(
     folder = tmp_path_factory.mktemp(request.param)
     if importlib.util.find_spec("llama_cpp") is None:
         pytest.skip("llama-cpp-python is not installed: pip install 'hookline[llamacpp]'")
-    if request.param == "internvl":
-        path, width = request.getfixturevalue("model_path"), 576
-    else:
-        path, width = write_text_model(folder / "text.gguf", request.param), 64
-    projector = write_projector(folder / "mmproj.gguf", request.param, out=width)
-    generator = load(path, projector)
+    path = write_text_model(folder / "text.gguf", request.param)
+    generator = load(path, write_projector(folder / "mmproj.gguf", request.param, out=64))
     yield Seeing(generator, request.param)
     generator.close()
 
