@@ -37,8 +37,8 @@ class ReadingPool:
 
     async def read(
         self, body: bytes, media_type: str, charset: str, url: str, most: int
-    ) -> tuple[Content, bool]:
-        """Reads a page in a process: up to ``most`` characters of it, and whether that cut it.
+    ) -> Content:
+        """Reads a page in a process: up to ``most`` characters of it.
 
         Raises TooHard. A process that does not answer in time is killed; one whose answer nobody
         waits for any more finishes it, since another one would take seconds to start.
@@ -47,8 +47,7 @@ class ReadingPool:
         answer = await self._ask({**request, "size": len(body)}, body)
         if "failed" in answer:
             raise TooHard(answer["failed"])
-        cut = bool(answer.pop("cut"))
-        return Content(**answer), cut
+        return Content(**answer)
 
     async def close(self) -> None:
         """Stops all processes."""
@@ -91,8 +90,9 @@ class ReadingPool:
     async def _warm(self) -> None:
         for _ in range(self._processes):
             async with self._places:
-                with contextlib.suppress(OSError, TooHard):
-                    self._free.append(await _start())
+                if len(self._free) + len(self._working) < self._processes:
+                    with contextlib.suppress(OSError, TooHard):
+                        self._free.append(await _start())
 
 
 async def _start() -> asyncio.subprocess.Process:
