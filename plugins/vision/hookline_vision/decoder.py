@@ -22,12 +22,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 MEGAPIXEL = 1_000_000
 
-MEMORY = 512 * 2**20
-"""Bytes of address space that a decoder has, besides those for the pixels."""
-
-PIXEL_MEMORY = 20
-"""Bytes for each pixel: as decoded, converted, on white, and written out."""
-
 SAME_FORMAT = {"MPO": "JPEG"}
 """Formats that Pillow tells apart and media types do not: photographs of telephones hold several
 pictures, and are JPEG."""
@@ -172,16 +166,15 @@ def _say(answers: BinaryIO, about: dict[str, Any], pixels: bytes = b"") -> None:
     answers.flush()
 
 
-def main(max_pixels: int) -> None:
-    """Limits the memory, then serves."""
+def main(memory: int) -> None:
+    """Limits the memory to so many bytes of address space, then serves."""
     Image.MAX_IMAGE_PIXELS = None  # `_check_size` does that, before anything is decoded
     warnings.simplefilter("ignore")
     Image.preinit()
     with contextlib.suppress(ImportError):
         import resource
 
-        most = MEMORY + PIXEL_MEMORY * max_pixels
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     serve(sys.stdin.buffer, sys.stdout.buffer)
 

@@ -24,10 +24,11 @@ BUFFER = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What decoding one image may cost: ``seconds`` of time, and memory for ``max_pixels``."""
+    """What decoding one image may cost: seconds, pixels, and bytes of address space."""
 
     seconds: float
     max_pixels: int
+    memory: int
 
 
 class Decoders:
@@ -95,7 +96,7 @@ class Decoders:
     async def _start(self) -> Process:
         return await asyncio.create_subprocess_exec(
             # -P: the files beside the script must not be taken for libraries
-            *(sys.executable, "-P", str(SCRIPT), str(self._limits.max_pixels)),
+            *(sys.executable, "-P", str(SCRIPT), str(self._limits.memory)),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,

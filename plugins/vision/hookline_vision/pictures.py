@@ -40,7 +40,9 @@ class Pictures:
 
     def __init__(self, settings: VisionSettings) -> None:
         self._settings = settings
-        limits = Limits(settings.seconds, int(settings.max_megapixels * MB))
+        limits = Limits(
+            settings.seconds, int(settings.max_megapixels * MB), settings.memory_mb * 2**20
+        )
         self._decoders = Decoders(limits, settings.decoders)
         self._cache = Cache[Image](int(settings.cache_mb * MB))
 

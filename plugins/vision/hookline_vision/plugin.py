@@ -31,6 +31,8 @@ class Vision:
     """Decodes images, and puts their pixels, or what can be told of them, in their place."""
 
     settings_model = VisionSettings
+    after = frozenset({"knowledge", "websearch"})  # they may add images of their own
+    extras = frozenset({"vision"})
 
     def __init__(self, settings: VisionSettings) -> None:
         if find_spec("PIL") is None:

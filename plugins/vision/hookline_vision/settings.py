@@ -28,6 +28,12 @@ class VisionSettings(BaseModel):
         512, ge=16, le=16384, description='The same where a request says "detail": "low".'
     )
     seconds: float = Field(10, gt=0, le=600, description="How long decoding an image may take.")
+    memory_mb: int = Field(
+        1536,
+        ge=128,
+        le=2**20,
+        description="Megabytes a decoder may use; it takes about 20 bytes for each pixel.",
+    )
     decoders: int = Field(2, ge=1, le=32, description="Images that are decoded at once.")
     cache_mb: float = Field(
         64, ge=0, le=65536, description="Megabytes of pixels kept for images that come again."
