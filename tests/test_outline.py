@@ -189,7 +189,7 @@ BUILT_IN = [name for name, source in installed().items() if source.built_in]
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_built_in_plugins_are_read_as_they_are(name: str) -> None:
     source = installed()[name]
-    read, kind = source.read(), source.load()
+    (_, read), kind = source.read(), source.load()
     assert read is not None
     told = outline_of(read)
     real = marked(kind, IMPLEMENTATION)

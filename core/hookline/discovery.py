@@ -183,7 +183,7 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
 def about_in(source: PluginSource) -> About:
     """What a plugin's source says about it; where it cannot be read, importing it tells more."""
     try:
-        kind = source.read()
+        _, kind = source.read()
     except Unreadable:
         return About()
     return About.read(kind.literal) if kind is not None else About()

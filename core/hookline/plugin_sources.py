@@ -36,13 +36,14 @@ NAME = re.compile(r"[a-z][a-z0-9_-]*")
 class PluginSource:
     """A plugin that can be loaded. ``problem`` says in one line why it cannot.
 
-    ``load`` gives the class, ``read`` finds it in its source without running anything: None where
-    it is not written in Python; raises Unreadable. ``file`` is that of a single-file plugin.
+    ``load`` gives the class. ``read`` gives the source of its module and, where it is written out
+    there, of the class, without running anything: Nones where there is none; raises Unreadable.
+    ``file`` is that of a single-file plugin.
     """
 
     name: str
     load: Callable[[], Any]
-    read: Callable[[], Class | None] = lambda: None
+    read: Callable[[], tuple[Source | None, Class | None]] = lambda: (None, None)
     distribution: str | None = None
     version: str | None = None
     file: Path | None = None
@@ -87,9 +88,9 @@ def installed() -> dict[str, PluginSource]:
 
 
 def _announced(entry: EntryPoint) -> PluginSource:
-    def read() -> Class | None:
+    def read() -> tuple[Source | None, Class | None]:
         source = Sources().find(entry.module)
-        return source.class_of(entry.attr) if source is not None else None
+        return source, source.class_of(entry.attr) if source is not None else None
 
     dist = entry.dist
     name, version = (dist.name, dist.version) if dist else (None, None)
@@ -156,12 +157,12 @@ def _import_file(file: Path) -> ModuleType:
     return module
 
 
-def _read_file(file: Path) -> Class:
+def _read_file(file: Path) -> tuple[Source, Class]:
     source: Source = Sources().at(file)
     kinds = [Class(source, node) for node in source.classes()]
     kinds = [kind for kind in kinds if marked_in(kind, "hookimpl")]
     name = _the_one([kind.node.name for kind in kinds])
-    return next(kind for kind in kinds if kind.node.name == name)
+    return source, next(kind for kind in kinds if kind.node.name == name)
 
 
 def _the_one(names: Iterable[str]) -> str:

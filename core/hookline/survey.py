@@ -106,14 +106,15 @@ def _read(source: PluginSource, settings: Settings, *, in_use: bool) -> Surveyed
 
 def _outline(read: Surveyed) -> str | None:
     """Reads the outline, and gives the first thing that is wrong. Raises what reading raises."""
-    kind = read.source.read()
-    if kind is None:
-        return None
-    outline = read.outline = outline_of(kind)
+    source, kind = read.source.read()
     plugin = read.plugin
-    plugin.about, plugin.hooks = outline.about, tuple(outline.hooks)
-    plugin.essential |= outline.about.essential
-    if problem := outline.about.problem(plugin.distribution):
+    if kind is not None:
+        outline = read.outline = outline_of(kind)
+        plugin.about, plugin.hooks = outline.about, tuple(outline.hooks)
+        plugin.essential |= outline.about.essential
+        source = kind.source
+    problem = plugin.about.problem(plugin.distribution)
+    if problem or source is None or plugin.state == "off":
         return problem
-    missing = sorted(missing_modules(kind.source))
-    return f"needs '{missing[0]}', which is not installed" if missing else None
+    missing = min(missing_modules(source), default=None)
+    return f"needs '{missing}', which is not installed" if missing else None

@@ -1,4 +1,4 @@
-"""``hookline plugins``."""
+"""``hookline plugins list``, ``info`` and ``order``: nothing of a plugin is run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 Run = Callable[..., Result]
@@ -24,6 +25,9 @@ SEARCH = """
 
     class Plugin:
         "Searches the shop."
+        api = ">=1,<2"
+        requires = {"constraint"}
+        after = {"transform": {"thinking"}}
         settings_model = SearchSettings
         request_fields = SearchFields
 
@@ -33,58 +37,90 @@ SEARCH = """
         @hookimpl
         async def transform(self, exchange):
             pass
+
+    raise BaseException("it was run")
 """
+NO_SERVER = "server.port = 1\n"
+
+
+@pytest.fixture(autouse=True)
+def no_server(run: Run) -> None:
+    """A configuration whose port nobody listens on."""
+    Path("hookline.toml").write_text(NO_SERVER)
+
+
+def configure(text: str) -> None:
+    Path("hookline.toml").write_text(text + NO_SERVER)
 
 
 def test_list_shows_states_with_reasons(run: Run, install: Install) -> None:
     install("search", SEARCH)
     install("broken", "import nothing_like_this")
     install("idle", SEARCH)
-    Path("hookline.toml").write_text('plugins = ["broken", "search"]\n')
+    configure('plugins = ["broken", "search", "structured"]\n')
     result = run("plugins", "list")
     assert result.exit_code == 0
     rows = {row.split("\t")[0]: row.split("\t")[1:] for row in result.stdout.splitlines()}
     assert list(rows)[:2] == ["broken", "search"]
-    assert rows["search"] == ["active", "1.5", ""]
+    assert rows["search"] == ["on", "1.5", "transform", "search_the_shop", "depth, api_key", ""]
     assert rows["broken"][0] == "failed"
-    assert "nothing_like_this" in rows["broken"][2]
-    assert rows["idle"][0] == "off"
+    assert rows["idle"] == [
+        *("off", "1.5", "transform", "search_the_shop", "depth, api_key"),
+        "not in 'plugins' of the configuration",
+    ]
+    assert "No server runs on port 1" in result.stderr
     as_json = json.loads(run("plugins", "list", "--json").stdout)
-    assert [plugin["state"] for plugin in as_json[:2]] == ["failed", "active"]
+    assert [plugin["state"] for plugin in as_json[:3]] == ["failed", "on", "on"]
+    assert as_json[1]["settings"] == ["depth", "api_key"]
+
+
+def test_list_tells_what_is_missing(run: Run, install: Install) -> None:
+    install("search", SEARCH)
+    configure('plugins = ["search"]\n')
+    (search, *_) = json.loads(run("plugins", "list", "--json").stdout)
+    assert (search["state"], search["reason"]) == (
+        "failed",
+        "needs a plugin that provides 'constraint', and none does",
+    )
 
 
 def test_list_still_lists_where_the_choice_of_plugins_is_refused(
     run: Run, install: Install
 ) -> None:
     install("search", SEARCH)
-    Path("hookline.toml").write_text('plugins = ["serch"]\n')
+    configure('plugins = ["serch"]\n')
     result = run("plugins", "list")
     assert result.exit_code == 1
-    assert result.stdout.startswith("search\toff\t1.5\tnot loaded")
-    assert "'serch'" in result.stderr
-    assert "search" in result.stderr
+    rows = {row.split("\t")[0]: row.split("\t")[1:] for row in result.stdout.splitlines()}
+    assert rows["search"][0] == "off"
+    assert rows["search"][-1].startswith("not loaded")
+    assert "'serch'. Did you mean 'search'?" in result.stderr
 
 
-def test_info_shows_hooks_fields_and_settings_with_secrets_covered(
-    run: Run, install: Install
-) -> None:
+@pytest.mark.parametrize("state", ["on", "off"])
+def test_info_shows_everything_with_secrets_covered(run: Run, install: Install, state: str) -> None:
     install("search", SEARCH)
-    Path("hookline.toml").write_text('plugins = ["search"]\n[plugin.search]\napi_key = "hunter2"\n')
+    names = ["structured", "search"] if state == "on" else ["structured"]
+    configure(f'plugins = {names}\nplugin.search.api_key = "hunter2"\n')
     result = run("plugins", "info", "search")
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
     assert "hunter2" not in result.output
     for line in (
         "description\tSearches the shop.",
-        "state\tactive",
+        f"state\t{state}",
         "version\t1.5",
+        "distribution\tsearch",
         "hooks\ttransform",
+        "api\t<2,>=1",
+        "requires\tconstraint",
+        "after\tthinking in transform",
         "field search_the_shop\tFalse  Search first.",
         "setting depth\t'quick'  How deep to search.",
         "setting api_key\t'********'",
     ):
         assert line in result.stdout.splitlines()
     as_json = json.loads(run("plugins", "info", "search", "--json").stdout)
-    assert as_json["settings"]["depth"]["default"] == "quick"
+    assert as_json["settings"]["depth"]["default"] == "'quick'"
     assert as_json["settings"]["api_key"]["value"] == "********"
 
 
@@ -92,4 +128,55 @@ def test_info_of_an_unknown_name_offers_a_known_one(run: Run, install: Install) 
     install("search", SEARCH)
     result = run("plugins", "info", "serch")
     assert result.exit_code == 1
-    assert result.stderr == "Error: There is no plugin 'serch'; did you mean search?\n"
+    assert result.stderr == "Error: There is no plugin 'serch'. Did you mean 'search'?\n"
+
+
+WISHES = """
+    from hookline import hookimpl
+
+    class Plugin:
+        {wish}
+
+        @hookimpl
+        async def admit(self): ...
+"""
+
+
+def test_order_says_why(run: Run, install: Install) -> None:
+    install("one", WISHES.format(wish="after = {'two'}"))
+    install("two", WISHES.format(wish="after = {'three', 'nobody'}"))
+    install("three", WISHES.format(wish="before = {'structured'}"))
+    configure("plugins = ['*', 'two', 'one', 'three']\n")
+    result = run("plugins", "order", "admit")
+    rows = [row.split("\t") for row in result.stdout.splitlines()]
+    why = {name: reason for _, name, reason in rows}
+    places = {name: int(place) for place, name, _ in rows}
+    assert [*places.values()] == [*range(1, len(places) + 1)]
+    assert places["two"] < places["one"] < places["three"] < places["structured"]
+    assert why["structured"] == "stands for '*'"
+    assert why["one"] == "named in 'plugins'; wishes after two"
+    assert "wishes after nobody, but nobody is not in use" in why["two"]
+    assert "wishes after three, but 'plugins' names them the other way round" in why["two"]
+    as_json = json.loads(run("plugins", "order", "admit", "--json").stdout)
+    assert [row["plugin"] for row in as_json] == list(places)
+
+
+def test_order_of_an_unknown_hook_offers_a_known_one(run: Run) -> None:
+    result = run("plugins", "order", "tranform")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: There is no hook 'tranform'; did you mean transform?\n"
+
+
+def test_hooks_that_plugins_add_have_an_order_too(run: Run) -> None:
+    configure("plugins = ['structured', 'tools']\n")
+    result = run("plugins", "order", "tool_formats")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "No plugin in use has the hook" in result.stderr
+
+
+def test_a_broken_configuration_is_told_by_line(run: Run) -> None:
+    Path("hookline.toml").write_text("plugins = [\n")
+    for command in (["list"], ["info", "tools"], ["doctor"], ["enable", "tools"]):
+        result = run("plugins", *command)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("Error: hookline.toml:")
