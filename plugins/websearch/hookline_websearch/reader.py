@@ -112,14 +112,12 @@ class Reader:
         page = Page(url, fetched.url, media_type=media_type)
         if media_type == PDF:
             return await self._pdf(page, fetched)
-        content, cut = await self._content(fetched.body, media_type, fetched.charset, fetched.url)
+        content = await self._content(fetched.body, media_type, fetched.charset, fetched.url)
         if content.scripts and media_type in HTML and self.can_look:
-            content, cut = await self._with_browser(fetched.url, content, cut)
-        return self._filled(page, content, cut or not fetched.whole)
+            content = await self._with_browser(fetched.url, content)
+        return self._filled(page, content, whole=fetched.whole)
 
-    async def _content(
-        self, body: bytes, media_type: str, charset: str, url: str
-    ) -> tuple[Content, bool]:
+    async def _content(self, body: bytes, media_type: str, charset: str, url: str) -> Content:
         try:
             return await self._pool.read(
                 body, media_type, charset, url, self._settings.max_page_chars
@@ -128,28 +126,28 @@ class Reader:
             log.info("reading %.200r failed: %s", url, error)
             raise Unread("its text cannot be extracted", url) from error
 
-    async def _shown(self, seen: Seen) -> tuple[Content, bool]:
+    async def _shown(self, seen: Seen) -> Content:
         body = seen.html.encode("utf-8", "replace")
         return await self._content(body, "text/html", "utf-8", seen.url)
 
-    async def _with_browser(self, url: str, content: Content, cut: bool) -> tuple[Content, bool]:
+    async def _with_browser(self, url: str, content: Content) -> Content:
         """What the browser makes of a page that needs scripts, where that is more."""
         try:
             seen = await self._browser.visit(url)
-            shown, shown_cut = await self._shown(seen)
+            shown = await self._shown(seen)
         except (Unseen, Unread) as error:
             log.info("the browser did not help with %.200r: %s", url, error)
-            return content, cut
-        return (shown, shown_cut) if len(shown.text) > len(content.text) else (content, cut)
+            return content
+        return max(content, shown, key=lambda read: len(read.text))
 
     async def _look(self, url: str) -> Look:
         try:
             await self._fetcher.permit(url)
             seen = await self._browser.visit(url, picture=True)
-            content, cut = await self._shown(seen)
+            content = await self._shown(seen)
         except (Unseen, Unread) as error:
             return Look(Page(url, note=str(error)))
-        page = self._filled(Page(url, seen.url, media_type="text/html"), content, cut)
+        page = self._filled(Page(url, seen.url, media_type="text/html"), content)
         return Look(page, seen.design, seen.picture)
 
     async def _pdf(self, page: Page, fetched: Fetched) -> Page:
@@ -167,10 +165,10 @@ class Reader:
         most = self._settings.max_page_chars
         text = clean(document.text)
         title = document.title if document.title != name else ""
-        return self._filled(page, Content(text[:most], title or name), len(text) > most)
+        return self._filled(page, Content(text[:most], title or name, cut=len(text) > most))
 
-    def _filled(self, page: Page, content: Content, cut: bool) -> Page:
-        note = "only its beginning was read" if cut else ""
+    def _filled(self, page: Page, content: Content, *, whole: bool = True) -> Page:
+        note = "only its beginning was read" if content.cut or not whole else ""
         return replace(
             page,
             title=one_line(content.title) or page.final_url,

@@ -43,7 +43,7 @@ class ReadingSettings(BaseModel):
         2, ge=1, le=16, description="Processes that extract text from pages, started when needed."
     )
     reading_seconds: float = Field(
-        5, gt=0, le=60, description="Seconds that extracting the text of one page may take."
+        10, gt=0, le=60, description="Seconds that extracting the text of one page may take."
     )
     cache_seconds: float = Field(
         3600, ge=0, description="Seconds that a page which was read is used again. 0: no cache."

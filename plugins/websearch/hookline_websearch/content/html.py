@@ -28,6 +28,7 @@ from hookline_websearch.content.clean import clean
 from hookline_websearch.content.markdown import markdown
 from hookline_websearch.content.result import Content
 from hookline_websearch.content.select import keep_chosen
+from hookline_websearch.content.sizes import letters
 
 ARTICLE_SHARE = 0.2
 OTHER_SHARE = 0.8
@@ -37,6 +38,10 @@ itself an article or the like, and in others."""
 ARTICLES = re.compile(
     r'"@type"\s*:\s*\[?\s*"(?:\w*Article|BlogPosting|Product|Recipe|QAPage|DiscussionForumPosting)"'
 )
+
+HTML_MAX = 3_000_000
+ARTICLE_MAX = 800_000
+"""Characters of a page that are read, and with trafilatura: a million take it two seconds."""
 
 THIN = 250
 """Characters of text below which a page may be one that scripts would fill."""
@@ -49,20 +54,28 @@ MAIN_SHARE = 0.3
 def read_html(html: str, url: str) -> Content:
     """Reads a page. ``url`` is where it is from, for its links; a page without text gives an empty
     one."""
-    tree = parse(html)
+    tree = parse(html[:HTML_MAX])
     if tree is None:
         return Content("")
     has_scripts = bool(tree.xpath("//script"))
     share = ARTICLE_SHARE if _says_article(tree) else OTHER_SHARE
-    page, chosen = about(tree, url), article(tree, url)
+    page = about(tree, url)
+    chosen = article(tree, url) if len(html) <= ARTICLE_MAX else ""
     prune.remove_invisible(tree)
     prune.unfold_layout(tree)
     prune.remove_menus(tree)
     main = _stripped(tree)
-    if len(chosen) >= share * len(" ".join(main.text_content().split())):
+    if chosen and len(chosen) >= share * len(" ".join(main.text_content().split())):
         main = keep_chosen(tree, chosen)
     text = clean(_render(main, url))
-    return Content(text, page.title, page.site, page.date, scripts=has_scripts and len(text) < THIN)
+    return Content(
+        text,
+        page.title,
+        page.site,
+        page.date,
+        scripts=has_scripts and len(text) < THIN,
+        cut=len(html) > HTML_MAX,
+    )
 
 
 def parse(html: str) -> HtmlElement | None:
@@ -100,7 +113,7 @@ def _marked_main(tree: HtmlElement) -> HtmlElement:
 
 
 def _share(part: HtmlElement, tree: HtmlElement) -> float:
-    return prune.text_length(part) / max(1, prune.text_length(tree))
+    return letters(part.text_content()) / max(1, letters(tree.text_content()))
 
 
 def _render(main: HtmlElement, url: str) -> str:

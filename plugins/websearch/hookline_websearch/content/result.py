@@ -10,7 +10,7 @@ class Content:
     """The text of a document, as Markdown, and what it says of itself.
 
     ``date`` is ISO 8601 or empty. ``scripts`` says that little was found in a page that has
-    scripts, which might write more.
+    scripts, which might write more; ``cut`` that the text is only the beginning.
     """
 
     text: str
@@ -18,3 +18,4 @@ class Content:
     site: str = ""
     date: str = ""
     scripts: bool = False
+    cut: bool = False

@@ -26,7 +26,9 @@ ENOUGH = 0.5
 """Of a table's rows or a code block's lines that must have been chosen."""
 
 PIECE = 30
-"""Letters of the pieces in which a text is looked for where it was not chosen as it stands."""
+PIECES = 20
+"""Letters of the pieces, and their number, in which a text is looked for that was not chosen as it
+stands."""
 
 SIGNS = re.compile(r"[\W_]+")
 
@@ -40,8 +42,11 @@ def keep_chosen(tree: HtmlElement, chosen: str) -> HtmlElement:
         letters = _letters(part)
         if len(letters) <= SHORT:
             return not letters or letters in lines
+        if letters in lines or letters in text:
+            return True
         pieces = [letters[start : start + PIECE] for start in range(0, len(letters), PIECE)]
-        return letters in text or sum(piece in text for piece in pieces) > ENOUGH * len(pieces)
+        pieces = pieces[:PIECES]
+        return sum(piece in text for piece in pieces) > ENOUGH * len(pieces)
 
     blocks = list(tree.iter(*BLOCKS, *WHOLE))
     outer = _outer(blocks)
@@ -57,9 +62,10 @@ def keep_chosen(tree: HtmlElement, chosen: str) -> HtmlElement:
     for block in unwanted:
         if not any(part in between for part in (block, *block.iterancestors())):
             drop(block)
+    borders = outer.union(blocks)
     for block in outer:
         if block.tag not in WHOLE and not any(True for _ in block.iterancestors(*WHOLE)):
-            _keep_runs(block, outer.union(blocks), is_chosen)
+            _keep_runs(block, borders, is_chosen)
     return tree
 
 

@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import BinaryIO
 
 from hookline_websearch.content.extract import extract
@@ -42,7 +42,7 @@ def _answer(body: bytes, request: dict[str, str]) -> dict[str, object]:
         read = extract(body, **request)
     except Exception as error:  # whatever a page does, the next one is to be read
         return {"failed": type(error).__name__}
-    return {**asdict(read), "text": read.text[:most], "cut": len(read.text) > most}
+    return asdict(replace(read, text=read.text[:most], cut=read.cut or len(read.text) > most))
 
 
 def main() -> None:
