@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hookline_knowledge.parsing.detect import OLE, detect
-from hookline_knowledge.parsing.kinds import KINDS
+from hookline_knowledge.parsing.kinds import KINDS, extension, file_name
 from hookline_knowledge.parsing.unreadable import Unreadable
 
 PAGE = b"<!-- saved -->\n<!DOCTYPE html><html><body>Not found</body></html>"
@@ -139,3 +139,19 @@ def test_encrypted_archives_say_so(read: Any, files: Any) -> None:
     data[start + 8] |= 1
     with pytest.raises(Unreadable, match="encrypted"):
         read(bytes(data), "a.docx")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "last"),
+    [
+        ("a.PDF", "pdf", "a.PDF"),
+        ("c:\\docs\\a.txt", "txt", "a.txt"),
+        ("https://example.com/a/b.pdf?page=2#x.html", "pdf", "b.pdf"),
+        ("https://example.com", "", ""),
+        ("why?.txt", "txt", "why?.txt"),
+        ("", "", ""),
+    ],
+)
+def test_names_are_paths_or_addresses(name: str, ending: str, last: str) -> None:
+    assert extension(name) == ending
+    assert file_name(name).name == last

@@ -105,10 +105,19 @@ def test_attached_files_are_read(read: Any, files: Any) -> None:
     assert read.reading.notes[0].startswith("a.bin: ")
 
 
-def test_its_title_is_taken(read: Any, files: Any) -> None:
-    data = files.pdf("x", extra={9: "<< /Title (The lease) >>"}, info="/Info 9 0 R")
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("The lease", "The lease"),
+        ("Microsoft Word - Lease.docx", "Lease.docx"),
+        ("untitled", ""),
+        ("Untitled matters", "Untitled matters"),
+    ],
+)
+def test_its_title_is_taken(read: Any, files: Any, written: str, title: str) -> None:
+    data = files.pdf("x", extra={9: f"<< /Title ({written}) >>"}, info="/Info 9 0 R")
     read(data, "a.pdf")
-    assert read.reading.title == "The lease"
+    assert read.reading.title == title
 
 
 @pytest.mark.parametrize(

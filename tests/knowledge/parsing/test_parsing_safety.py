@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import zlib
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from hookline_knowledge.parsing import Parser, ParsingSettings, Unreadable
 
@@ -219,3 +221,28 @@ async def test_reading_gives_way_to_answering(parser: Any) -> None:
     await parser.parse(b"text", "a.txt")
     (process,) = workers()
     assert process.nice() > psutil.Process().nice()
+
+
+async def test_no_key_is_in_the_environment_of_a_reader(
+    parser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("HOOKLINE_AUTH__KEY", "secret")
+    await parser.parse(b"text", "a.txt")
+    (process,) = workers()
+    environment = process.environ()
+    assert "PATH" in environment
+    assert "secret" not in environment.values()
+
+
+async def test_a_scan_is_read_by_ocr() -> None:
+    pytest.importorskip("rapidocr")
+    picture = Image.new("RGB", (700, 120), "white")
+    font = ImageFont.load_default(48)
+    ImageDraw.Draw(picture).text((20, 30), "RENT 900 EURO", fill="black", font=font)
+    out = io.BytesIO()
+    picture.save(out, "PDF", resolution=200)
+    async with parsing(ocr=True) as parser:
+        document = await parser.parse(out.getvalue(), "scan.pdf")
+    assert document.text.split() == ["RENT", "900", "EURO"]
+    assert document.sections[0].location == "page 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,15 @@ KINDS = (
 )
 
 
+def file_name(name: str) -> PurePosixPath:
+    """The last part of a file's path, or of its address on the web."""
+    path = urlsplit(name).path if "://" in name else name
+    return PurePosixPath(PurePosixPath(path.replace("\\", "/")).name)
+
+
 def extension(name: str) -> str:
     """The end of a file's name, in small letters and without the dot."""
-    return PurePosixPath(name.replace("\\", "/")).suffix[1:].lower()
+    return file_name(name).suffix[1:].lower()
 
 
 def named(name: str) -> Kind | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from hookline import Document, Section
 from hookline_knowledge.parsing.frames import pack, receive_message
+from hookline_knowledge.parsing.kinds import file_name
 from hookline_knowledge.parsing.settings import MIB, ParsingSettings
 from hookline_knowledge.parsing.unreadable import Unreadable, broke, too_large, too_slow
 
@@ -26,6 +28,10 @@ DYING = 5.0
 
 STARTING = 60.0
 """Seconds that a process has to come up, on a machine that is busy."""
+
+KEPT = re.compile(r"PATH|HOME|TMPDIR|LANG|LC_.*|TZ|PYTHON.*|VIRTUAL_ENV|LD_LIBRARY_PATH")
+"""What the processes get of the environment. Keys and passwords are no business of theirs: a file
+may be made to take its reader over."""
 
 SINGLE_THREADED = {
     "OMP_NUM_THREADS": "1",
@@ -67,7 +73,7 @@ class Parser:
         if "unreadable" in answer:
             raise Unreadable(answer["unreadable"], answer["code"])
         return Document(
-            title=answer["title"] or PurePath(name).stem,
+            title=answer["title"] or file_name(name).stem,
             sections=tuple(conversation.sections),
             media_type=answer["media_type"],
             notes=tuple(answer["notes"]),
@@ -94,7 +100,7 @@ class Parser:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=BUFFER,
-            env={**os.environ, **SINGLE_THREADED},
+            env=_environment(),
         )
         try:
             await asyncio.wait_for(receive_message(_output(process)), STARTING)
@@ -156,6 +162,11 @@ class Conversation:
             self._parts.clear()
         elif (until := deadline.when()) is not None:
             deadline.reschedule(until + self._limits.ocr_seconds)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+    return {**kept, **SINGLE_THREADED}
 
 
 def _output(process: asyncio.subprocess.Process) -> asyncio.StreamReader:

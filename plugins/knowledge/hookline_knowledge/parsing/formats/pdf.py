@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ NEEDS_PASSWORD = 4
 HYPHENS = ("\ufffe", "\x02")
 """What PDFium writes where a word was broken at the end of a line."""
 
+_WRITERS_OWN = re.compile(r"^\s*(Microsoft \w+ - |untitled\s*$|\(anonymous\)\s*$)", re.I)
+"""What programs write as a title by themselves."""
+
 
 def read(data: bytes, reading: Reading) -> Iterator[Section]:
     """A section for each page, then the files that are attached."""
@@ -33,7 +37,7 @@ def read(data: bytes, reading: Reading) -> Iterator[Section]:
             raise Unreadable("The PDF has no pages.")
         if pages > reading.limits.pages:
             raise too_much("pages", reading.limits.pages, "pages")
-        reading.title = document.get_metadata_value("Title")
+        reading.title = _WRITERS_OWN.sub("", document.get_metadata_value("Title"))
         yield from _Pages(document, reading).sections()
         yield from _attachments(document, reading)
 
