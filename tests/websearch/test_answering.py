@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -284,6 +285,69 @@ async def test_a_second_round_follows_what_was_read(searching: Any, model: Any, 
     assert body["web_search"]["queries"] == [*QUERIES, "Mary Stone granite"]
     assert finder.asked == body["web_search"]["queries"]
     assert "built by Mary Stone in 1850" in model.prompts[1]
+
+
+@pytest.mark.parametrize("depth", ["quick", "deep"])
+async def test_links_are_opened_whatever_the_model_plans(
+    searching: Any, model: Any, web: Any, depth: str
+) -> None:
+    link = web.url("/rival", 2)
+    finder = both(web)
+    question = (
+        f"I have read a lot about who made the lenses of the northern shore; is {link} right?"
+    )
+    async with searching(**using(finder, web)) as server:
+        body = (await server.chat(question, web_search=depth)).json()
+    assert finder.asked == []
+    assert (body["web_search"]["searched"], body["web_search"]["pages_read"]) == (False, 1)
+    (source,) = body["sources"]
+    assert source["url"] == link
+    assert "Jonas Wick" in model.prompts[-1]
+    model.plans = [QUERIES]
+    async with searching(**using(finder, web)) as server:
+        body = (await server.chat(question, web_search=depth)).json()
+    assert body["web_search"]["searched"] and finder.asked
+    assert {source["url"] for source in body["sources"]} == {link, web.url("/history")}
+
+
+async def test_a_message_about_a_link_needs_no_plan(searching: Any, model: Any, web: Any) -> None:
+    finder = both(web)
+    async with searching(**using(finder, web)) as server:
+        body = (await server.chat(f"Summarise {web.url('/history')}", web_search=True)).json()
+        alone = await server.client.post("/v1/web_search", json={"query": web.url("/history")})
+    assert finder.asked == [] and len(model.prompts) == 1
+    assert "links" in body["web_search"]["note"]
+    assert body["sources"][0]["url"] == alone.json()["sources"][0]["url"] == web.url("/history")
+
+
+async def test_how_a_linked_page_looks_is_told(searching: Any, model: Any, web: Any) -> None:
+    links = f"{web.url('/history')} {web.url('/nowhere')}"
+    about = using(both(web), web, screenshot=b"PNG")
+    async with searching(**about) as server:
+        await server.chat(f"Describe {links}", web_search=True)
+        stream = await server.chat(f"Describe {links}", web_search=True, stream=True)
+    prompt = model.prompts[0]
+    looks = prompt[prompt.index("how linked pages look") :]
+    assert f"{web.url('/history')}\n> colours: navy on white\n> fonts: Georgia" in looks
+    assert "[1]" not in looks and "nowhere" not in looks
+    steps = [
+        c["progress"]["step"] for c in chunks_of(stream.text) if "step" in c.get("progress", {})
+    ]
+    assert "looking" in steps
+
+
+async def test_a_model_that_sees_gets_pictures_where_a_plugin_takes_them(
+    searching: Any, model: Any, web: Any
+) -> None:
+    about = using(both(web), web, screenshot=b"PNG")
+    async with searching(**about) as server:
+        server.engine._card = replace(server.engine.card, vision=True)
+        response = await server.chat(f"Describe {web.url('/history')}", web_search=True)
+        assert response.status_code == 200
+        server.kernel.settings.plugins.append("vision")
+        response = await server.chat(f"Describe {web.url('/history')}", web_search=True)
+    assert response.status_code == 400  # the picture is there, and the plugin is not
+    assert "vision" in response.json()["error"]["message"]
 
 
 def chunks_of(text: str) -> list[dict[str, Any]]:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from hookline import ApiError, Embedder, Exchange, Server, Unavailable, with_user_text
 from hookline_websearch.asking import Asked, asked_of
 from hookline_websearch.choosing import CountTokens
+from hookline_websearch.looks import Looks, design_text, look_at, with_pictures
+from hookline_websearch.page import Look
 from hookline_websearch.planning import Plan, Planner
 from hookline_websearch.provider import SearchProvider, TimeRange
-from hookline_websearch.queries import of_message
+from hookline_websearch.queries import is_about_links, of_message
 from hookline_websearch.research import Outcome, Reads, Research, Task
 from hookline_websearch.settings import WebSearchSettings
 from hookline_websearch.telling import header, room, source_body, summary, told
+from hookline_websearch.urls import site_of
 
 log = logging.getLogger(__name__)
 
 NAME = "websearch"
 PHASE = "search"
+
+LOOK_TOKENS = 300
+"""For how a linked page looks."""
 
 CHARACTERS_A_TOKEN = 3
 """For counting while no model is loaded."""
@@ -34,6 +41,10 @@ class _State:
     summary: dict[str, Any] | None = None
 
 
+class ReadsAndLooks(Reads, Looks, Protocol):
+    """What reads pages and shows them."""
+
+
 class Answering:
     """Searches for requests, and for whoever wants sources alone."""
 
@@ -42,7 +53,7 @@ class Answering:
         server: Server,
         settings: WebSearchSettings,
         providers: Sequence[SearchProvider],
-        reader: Reads,
+        reader: ReadsAndLooks,
     ) -> None:
         self._server = server
         self._settings = settings
@@ -60,18 +71,22 @@ class Answering:
         state: _State | None = exchange.state.get(NAME)
         if state is None:
             return
-        plan = await self._plan(exchange, state.asked)
-        outcome = Outcome(notes=[plan.note] if plan.note else [])
-        if plan.queries or state.asked.links:
-            found = await self._research(exchange, state.asked, plan)
-            found.notes = outcome.notes + found.notes
-            outcome = found
+        looking = asyncio.create_task(self._looks(exchange, state.asked))
+        try:
+            outcome = await self._found(exchange, state.asked)
+            looks = await looking
+        finally:
+            looking.cancel()
         state.summary = summary(state.asked, outcome)
+        added = [design_text(looks)]
         if outcome.sources:
-            first = len(exchange.sources) + 1
-            for source in outcome.sources:
-                exchange.add_source(source_body(source))
-            exchange.messages = with_user_text(exchange.messages, told(first, outcome.sources))
+            added.insert(0, told(len(exchange.sources) + 1, outcome.sources))
+        for source in outcome.sources:
+            exchange.add_source(source_body(source))
+        if text := "\n\n".join(filter(None, added)):
+            exchange.messages = with_user_text(exchange.messages, text)
+        if self._sees():
+            exchange.messages = with_pictures(exchange.messages, looks)
 
     async def sources(
         self, asked: Asked, language: str | None, time_range: TimeRange | None
@@ -79,7 +94,7 @@ class Answering:
         """What is found for a query alone, without a conversation."""
         task = Task(
             question=asked.question,
-            queries=[of_message(asked.question)],
+            queries=[] if is_about_links(asked.question) else [of_message(asked.question)],
             limits=asked.limits,
             budget=asked.limits.tokens,
             links=asked.links,
@@ -104,7 +119,22 @@ class Answering:
         state: _State | None = exchange.state.get(NAME)
         return header(exchange.sources) if state is not None and state.summary else {}
 
+    async def _looks(self, exchange: Exchange, asked: Asked) -> list[Look]:
+        if asked.links and self._reader.can_look:
+            exchange.report(PHASE, "looking", ", ".join(map(site_of, asked.links)))
+        return await look_at(asked.links, self._reader, self._settings.browser_seconds)
+
+    async def _found(self, exchange: Exchange, asked: Asked) -> Outcome:
+        plan = await self._plan(exchange, asked)
+        if not plan.queries and not asked.links:
+            return Outcome(notes=[plan.note])
+        outcome = await self._research(exchange, asked, plan)
+        outcome.notes = [*filter(None, [plan.note]), *outcome.notes]
+        return outcome
+
     async def _plan(self, exchange: Exchange, asked: Asked) -> Plan:
+        if is_about_links(asked.question):
+            return Plan(note="The message is about its links, so these were read instead.")
         if not self._settings.plan:
             return Plan((of_message(asked.question),))
         exchange.report(PHASE, "planning", "whether and for what to search")
@@ -112,6 +142,7 @@ class Answering:
 
     async def _research(self, exchange: Exchange, asked: Asked, plan: Plan) -> Outcome:
         count, conversation = self._count(), list(exchange.messages)
+        seen = LOOK_TOKENS * len(asked.links) if self._reader.can_look else 0
 
         async def further(found: str, used: Sequence[str]) -> Sequence[str]:
             return await self._planner.further(conversation, found, used, asked.limits.queries)
@@ -120,7 +151,7 @@ class Answering:
             question=asked.question,
             queries=plan.queries,
             limits=asked.limits,
-            budget=room(exchange, asked.limits.tokens, self._settings.answer_tokens, count),
+            budget=room(exchange, asked.limits.tokens, self._settings.answer_tokens + seen, count),
             links=asked.links,
             language=self._settings.language,
             per_site=self._settings.per_site,
@@ -135,6 +166,12 @@ class Answering:
             further=further if self._settings.plan else None,
         )
         return await research.run()
+
+    def _sees(self) -> bool:
+        """Whether pictures are of use to the model, and there is a plugin that takes them."""
+        plugins = self._server.settings.plugins
+        taken = plugins is None or not {"*", "vision"}.isdisjoint(plugins)
+        return taken and self._server.engine.card.vision
 
     def _count(self) -> CountTokens:
         """Counts the model's tokens; a guess while there is none."""

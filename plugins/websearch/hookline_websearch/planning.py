@@ -76,10 +76,12 @@ class Planner:
         fallback = queries.of_message(question)
         instruction = INSTRUCTION.format(today=self._today(), most=most)
         try:
-            wanted = await self._ask(messages, instruction, most)
+            grammar = await self._grammar(most)
         except InvalidRequest:
             return Plan((fallback,), WITHOUT_CONSTRAINT)
-        except (Unavailable, ValueError):
+        try:
+            wanted = await self._ask(messages, instruction, most, grammar)
+        except (InvalidRequest, Unavailable, ValueError):
             return Plan((fallback,))
         if not wanted.search:
             return Plan(note="The model decided that no search is needed.")
@@ -95,14 +97,16 @@ class Planner:
         named = ", ".join(json.dumps(query, ensure_ascii=False) for query in used)
         instruction = FURTHER.format(today=self._today(), found=found, most=most, used=named)
         try:
-            wanted = await self._ask(messages, instruction, most)
+            grammar = await self._grammar(most)
+            wanted = await self._ask(messages, instruction, most, grammar)
         except (ApiError, ValueError):
             return ()
         usable = queries.usable(wanted.queries, INSTRUCTION, _said(messages))
         return tuple(query for query in usable[:most] if query not in used)
 
-    async def _ask(self, messages: Sequence[Message], instruction: str, most: int) -> _Wanted:
-        grammar = await self._grammar(most)
+    async def _ask(
+        self, messages: Sequence[Message], instruction: str, most: int, grammar: Grammar
+    ) -> _Wanted:
         conversation = [_without_images(message) for message in messages]
         answer = await self._server.ask(
             with_user_text(conversation, instruction),

@@ -14,6 +14,7 @@ LONGEST = 80
 
 MOST_WORDS = 14
 LONGEST_WORD = 40
+FEW_WORDS = 5
 SENTENCE_MAX = 200
 """Characters of a person's message that are searched for as they stand."""
 
@@ -66,6 +67,12 @@ def of_message(text: str) -> str:
     questions = [part for part in sentences if part.endswith(("?", "？"))]
     chosen = (questions or sentences)[-1 if questions else 0]
     return chosen if len(chosen) <= SENTENCE_MAX else chosen[:SENTENCE_MAX].rpartition(" ")[0]
+
+
+def is_about_links(text: str) -> bool:
+    """Whether a message has links, and besides them only a few words: "What does … say?"."""
+    rest = LINK.sub(" ", text)
+    return rest != text and len(_words(rest)) <= FEW_WORDS
 
 
 def cover(queries: Iterable[str], question: str) -> bool:
