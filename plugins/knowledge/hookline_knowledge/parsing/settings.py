@@ -14,7 +14,7 @@ class ParsingSettings(BaseModel):
 
     workers: int = Field(2, ge=1, le=32, description="Files that are read at once.")
     seconds: float = Field(
-        60, gt=0, le=3600, description="How long reading a file may take, OCR not counted."
+        120, gt=0, le=3600, description="How long reading a file may take, OCR not counted."
     )
     memory_mb: int = Field(
         1024, ge=256, le=65536, description="Memory that reading a file may take, in MiB."

@@ -19,6 +19,9 @@ UNSEEN = (
 """What a reader of the page does not see, or what only serves to move about in it."""
 
 
+INLINE = ("a", "b", "em", "font", "i", "small", "span", "strong", "u")
+"""Elements that say how words look, of which nothing is kept."""
+
 _SPACED = re.compile(r"\n(?:[ \t]*\n)+")
 
 
@@ -47,12 +50,12 @@ def as_markdown(page: str, reading: Reading) -> str:
             element.drop_tree()
     for image in tree.iter("img"):
         image.tag, image.text = "span", image.get("alt")
+    etree.strip_tags(tree, *INLINE)
     source = etree.tostring(tree, encoding="unicode", method="html")
     text = markdownify(
         source,
         bs4_options="lxml",
         heading_style="atx",
-        strip=["a"],
         escape_asterisks=False,
         escape_underscores=False,
     )
