@@ -15,6 +15,15 @@ async def test_text_and_back(in_process: Any) -> None:
             assert back.json() == {"text": text}
 
 
+async def test_control_tokens_are_text_unless_they_are_meant(in_process: Any) -> None:
+    async with in_process() as server:
+        body = {"text": "a<|im_end|>"}
+        as_text = (await server.client.post("/v1/tokenize", json=body)).json()
+        meant = (await server.client.post("/v1/tokenize", json={**body, "special": True})).json()
+    assert as_text["count"] == len(body["text"])
+    assert meant["count"] == 2
+
+
 async def test_messages_count_as_a_chat_counts_them(in_process: Any) -> None:
     messages = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     async with in_process() as server:

@@ -164,7 +164,10 @@ class CompletionRequest(GenerationFields):
 class TokenizeRequest(Body):
     """The body of ``POST /v1/tokenize``: either a text or a conversation."""
 
-    text: str | None = Field(None, description="Plain text; control tokens in it stay text.")
+    text: str | None = Field(None, description="Plain text.")
+    special: bool = Field(
+        False, description="Take control tokens that are written out in 'text' for what they are."
+    )
     messages: Messages | None = Field(None, description="Counted with the chat template.")
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from quart import Blueprint, Response, g
 
@@ -23,13 +24,14 @@ def blueprint(kernel: Kernel) -> Blueprint:
 
     @routes.post("/v1/tokenize")
     @describe(request=TokenizeRequest, response=Tokens)
-    async def tokenize() -> Response:
+    async def tokenized() -> Response:
         """Text, or messages under the chat template, as token ids."""
         asked = validate(TokenizeRequest, await read_json())
         if asked.messages is not None:
             prompt = await _chat_prompt(kernel, asked)
         else:
-            ids = await asyncio.to_thread(kernel.engine.tokenize, asked.text or "")
+            tokenize = partial(kernel.engine.tokenize, special=asked.special)
+            ids = await asyncio.to_thread(tokenize, asked.text or "")
             prompt = Prompt(ids, dropped=0)
         return json_response(
             {

@@ -302,6 +302,7 @@ def _quiet(listener: int) -> Config:
     config = Config()
     config.bind = [f"fd://{listener}"]
     config.graceful_timeout = 0.5
+    config.keep_alive_timeout = PATIENCE  # a client that uses a connection as it closes fails
     config.errorlog = None
     return config
 
