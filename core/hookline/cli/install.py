@@ -16,6 +16,9 @@ from hookline.cli.output import json_option, note, print_json
 from hookline.errors import ConfigError, PluginError, StartError
 from hookline.plugin_sources import PluginSource, installed
 
+STDERR = 2
+"""The file descriptor, which a process that is started shares."""
+
 RESTART = "A server that runs must be restarted."
 
 
@@ -87,7 +90,7 @@ def pip(*arguments: str) -> list[str]:
 def _run(command: Sequence[str], *, quiet: bool) -> int:
     """Prints a command and runs it; ``quiet`` keeps stdout for the result."""
     note(f"$ {shlex.join(command)}")
-    done = subprocess.run(command, check=False, stdout=sys.stderr if quiet else None)  # noqa: S603
+    done = subprocess.run(command, check=False, stdout=STDERR if quiet else None)  # noqa: S603
     importlib.invalidate_caches()
     return done.returncode
 

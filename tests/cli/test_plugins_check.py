@@ -1,0 +1,128 @@
+"""``hookline plugins check`` runs plugins, in a process of their own; ``doctor`` runs none."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+Install = Callable[..., None]
+
+HOOK = "from hookline import hookimpl\nclass Plugin:\n    @hookimpl\n"
+FINE = HOOK + "    async def admit(self): ...\n"
+CRASHES = HOOK + "    def lifespan(self): raise OSError('no disk')\n"
+KILLS = "import os\nos.kill(os.getpid(), 9)\n"
+EXITS = "import os\nos._exit(3)\n"
+HANGS = "import time\ntime.sleep(600)\n"
+
+
+@pytest.fixture(autouse=True)
+def site_of_children(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Processes that are started see what is installed here."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), *sys.path]))
+    yield
+
+
+def configure(*names: str, more: str = "") -> None:
+    Path("hookline.toml").write_text(f"plugins = {json.dumps(names)}\nserver.port = 1\n{more}")
+
+
+def test_each_is_loaded_and_started(run: Run, install: Install) -> None:
+    install("fine", FINE)
+    install("crashes", CRASHES)
+    configure("fine", "crashes")
+    result = run("plugins", "check")
+    assert result.exit_code == 1
+    rows = [row.split("\t") for row in result.stdout.splitlines()]
+    assert rows == [
+        ["fine", "active", "1.5", ""],
+        ["crashes", "failed", "1.5", "cannot start: OSError: no disk"],
+    ]
+    (alone,) = json.loads(run("plugins", "check", "fine", "--json").stdout)
+    assert (alone["state"], alone["hooks"]) == ("active", ["admit"])
+    assert "crashes" not in sys.modules
+
+
+def test_those_that_take_the_process_down_are_found(run: Run, install: Install) -> None:
+    install("fine", FINE)
+    install("kills", KILLS)
+    install("exits", EXITS)
+    configure("fine", "kills", "exits")
+    fine, kills, exits = json.loads(run("plugins", "check", "--json").stdout)
+    assert fine["state"] == "active"
+    assert kills["reason"] == "took the process down (signal 9)"
+    assert exits["reason"] == "took the process down (exit code 3)"
+
+
+def test_one_that_hangs_is_given_up(run: Run, install: Install) -> None:
+    install("hangs", HANGS)
+    configure("hangs")
+    result = run("plugins", "check", "--timeout", "0.1")
+    assert result.exit_code == 1
+    assert "hangs\tfailed\t\tdid not start within 0.1 s" in result.stdout
+
+
+def test_unknown_names_are_refused(run: Run, install: Install) -> None:
+    configure()
+    result = run("plugins", "check", "toolz")
+    assert result.stderr == "Error: There is no plugin 'toolz'. Did you mean 'tools'?\n"
+
+
+# doctor
+
+
+def doctor(run: Run) -> tuple[int, list[list[str]]]:
+    result = run("plugins", "doctor")
+    return result.exit_code, [row.split("\t") for row in result.stdout.splitlines()]
+
+
+def test_a_healthy_installation(run: Run, install: Install) -> None:
+    install("fine", FINE)
+    configure("fine")
+    code, rows = doctor(run)
+    assert code == 0
+    assert ["ok", "plugin fine", "on: fine"] in rows
+    assert ["ok", "server", "none is running"] in rows
+    assert {state for state, *_ in rows} == {"ok"}
+
+
+def test_everything_that_is_wrong_is_told(run: Run, install: Install, tmp_path: Path) -> None:
+    install("broken", "class Plugin(:")
+    install("one", FINE + "    before = {'two'}\n" + KILLS)
+    install("two", FINE + "    before = {'one'}\n")
+    metadata = tmp_path / "site" / "one-1.5.dist-info" / "METADATA"
+    metadata.write_text(
+        metadata.read_text()
+        + "Requires-Dist: pydantic<1\nRequires-Dist: not-there>=2\n"
+        + "Requires-Dist: no; extra == 'x'\n"
+    )
+    configure("*", "broken", "one", "two", "-structured", "-tools")
+    code, rows = doctor(run)
+    assert code == 1
+    told = {(state, part): detail for state, part, detail in rows}
+    assert "SyntaxError" in told["failed", "plugin broken"]
+    warnings = [
+        detail for state, part, detail in rows if (state, part) == ("warning", "plugin one")
+    ]
+    assert len(warnings) == 2
+    assert "pydantic is" in warnings[0] and "<1 is wanted" in warnings[0]
+    assert warnings[1] == "not-there is not installed; install it with: pip install 'not-there>=2'"
+    order = told["warning", "order"]
+    assert "two before one: 'plugins' names them the other way round" in order
+
+
+def test_a_name_that_matches_nothing_is_told(run: Run, install: Install) -> None:
+    configure("toolz")
+    code, rows = doctor(run)
+    assert code == 1
+    assert ["failed", "configuration", "There is no plugin 'toolz'. Did you mean 'tools'?"] in rows
+    as_json = json.loads(run("plugins", "doctor", "--json").stdout)
+    assert as_json[0]["part"] == "environment"
