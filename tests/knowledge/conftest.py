@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import httpx
+import lancedb  # noqa: F401 here, as it takes a while, which no server is given to start
 import pytest
 from openai import AsyncOpenAI
 
