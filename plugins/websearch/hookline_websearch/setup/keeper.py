@@ -19,23 +19,31 @@ GRACE_SECONDS = 5.0
 
 def main() -> int:
     """Runs the command; returns its exit status."""
+    asked = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):  # before there is anything to end
+        signal.signal(number, lambda *_: asked.set())
     with (
         subprocess.Popen(  # noqa: S603 - the operator's own command
             sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True
         ) as child
     ):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: threading.Thread(target=end, args=(child,)).start())
-        threading.Thread(target=end_at_eof, args=(child,), daemon=True).start()
+        threading.Thread(target=wait_for_eof, args=(asked,), daemon=True).start()
+        threading.Thread(target=end_when, args=(asked, child), daemon=True).start()
         status = child.wait()
         send(child, signal.SIGKILL)  # what it left behind
         return status
 
 
-def end_at_eof(child: subprocess.Popen[bytes]) -> None:
-    """Ends the command once nobody holds the pipe any more."""
+def wait_for_eof(asked: threading.Event) -> None:
+    """Asks for the end once nobody holds the pipe any more."""
     while os.read(0, 4096):
         pass
+    asked.set()
+
+
+def end_when(asked: threading.Event, child: subprocess.Popen[bytes]) -> None:
+    """Ends the command once that is asked for."""
+    asked.wait()
     end(child)
 
 
