@@ -52,7 +52,8 @@ class MiniLm:
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of tokens: lower case, as the model reads it."""
-        wrong = next((i for i in ids if self._tokenizer.id_to_token(i) is None), None)
+        size = self._tokenizer.get_vocab_size()
+        wrong = next((i for i in ids if not 0 <= i < size), None)
         if wrong is not None:
             raise ValueError(f"{wrong} is no token of this model")
         text: str = self._tokenizer.decode(list(ids))
