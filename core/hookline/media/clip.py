@@ -49,7 +49,7 @@ class Clip:
     @property
     def scale(self) -> float:
         """What cosines are multiplied with before a softmax, as the model learned it."""
-        return float(self._model.logit_scale.exp())
+        return float(self._model.logit_scale.detach().exp())
 
     def embed_images(self, images: Sequence[Image.Image]) -> Vectors:
         """Vectors of length 1, shape ``(len(images), d)``."""
