@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ from hookline.engines.scripted import say
 from hookline.errors import ApiError, InvalidRequest, StartError
 from hookline.hookspecs import Hooks
 from hookline.server import ConstraintSpec
+from hookline.testing import PluginContractTests
+from hookline.testing import fixtures as kit_fixtures
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -265,11 +268,52 @@ async def test_the_stage_of_the_how_to_works(in_process: Any) -> None:
     assert answer["choices"][0]["message"]["content"] == "HELLO THERE"
 
 
-def test_the_test_of_the_how_to_works(installed: Path) -> None:
-    code = blocks(page("plugins.md"), "python")[-1]
-    scope: dict[str, Any] = {}
-    exec(compile(code, "plugins.md", "exec"), scope)  # noqa: S102
-    asyncio.run(scope["main"](installed / "data"))
+# The tutorial, and the page on testing
+
+
+def pytest_in(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the tests of a package that is not installed, as its author would."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("text", ["as it is written", "of the tutorial"])
+def test_a_new_plugin_passes_its_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(cli, ["plugins", "new", "glossary"], catch_exceptions=False)
+    assert made.exit_code == 0, made.output
+    folder = tmp_path / "hookline-glossary"
+    if text == "of the tutorial":
+        code, tests = blocks(page("tutorial.md"), "python")
+        (folder / "hookline_glossary" / "__init__.py").write_text(code)
+        (folder / "tests" / "test_glossary.py").write_text(tests)
+    done = pytest_in(folder)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_page_on_testing_shows_a_class_that_passes(tmp_path: Path) -> None:
+    code, _ = blocks(page("tutorial.md"), "python")
+    (tmp_path / "hookline_glossary").mkdir()
+    (tmp_path / "hookline_glossary" / "__init__.py").write_text(code)
+    (tmp_path / "test_glossary.py").write_text(blocks(page("testing.md"), "python")[0])
+    done = pytest_in(tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_page_on_testing_names_everything() -> None:
+    text = page("testing.md")
+    fixtures = [n for n, f in vars(kit_fixtures).items() if type(f).__name__.startswith("Fixture")]
+    attributes = list(vars(PluginContractTests)["__annotations__"])
+    assert len(fixtures) >= 7
+    assert [name for name in (*fixtures, *attributes) if f"`{name}" not in text] == []
 
 
 def test_the_front_page_shows_the_first_command() -> None:
