@@ -221,3 +221,23 @@ def test_without_a_server_the_list_says_what_the_sources_tell(site: Path) -> Non
     for name, broken in BROKEN.items():
         assert told[name]["state"] == ("failed" if broken.seen else "on"), name
         assert not broken.seen or broken.words in told[name]["reason"]
+
+
+WITH_FIELDS = plugin(
+    "request_fields = Fields\n@hookimpl\nasync def admit(self): ...",
+    "class Fields(BaseModel):\n    weather: bool = False\n    temperature: float = 0.0",
+)
+
+
+@pytest.mark.parametrize("source", [WITH_FIELDS, f"import not_there\n{WITH_FIELDS}"])
+async def test_a_request_that_asks_for_one_that_is_out_of_service_is_refused(
+    source: str, site: Path, in_process: Start
+) -> None:
+    install(site, "forecast", source)
+    async with in_process(settings={"plugins": ["forecast"]}) as server:
+        refused = await server.chat(weather=True)
+        fine = [await server.chat(temperature=0), await server.chat(weather=False)]
+    assert refused.status_code == 400
+    assert refused.json()["error"]["param"] == "weather"
+    assert "'forecast', which could not start" in refused.json()["error"]["message"]
+    assert [response.status_code for response in fine] == [200, 200]

@@ -20,6 +20,7 @@ from hookline.about import About
 from hookline.breaker import Breaker
 from hookline.config import Settings, validate_plugin_table
 from hookline.errors import ConfigError, PluginError
+from hookline.outline import outline_of
 from hookline.plugin import Plugin
 from hookline.plugin_checks import Shape, check, fail
 from hookline.plugin_sources import GROUP, PluginSource, all_sources
@@ -60,6 +61,9 @@ def load_plugins(
     check([(plugin, Shape.of(plugin)) for plugin in plugins], reserved)
     _check_essential_names(settings, plugins)
     _check_essential(plugins)
+    for plugin in plugins:
+        if plugin.state == "failed":
+            plugin.lost_fields = _lost_fields(plugin, sources.get(plugin.name))
     found = {plugin.name: plugin for plugin in plugins}
     for name in sources.keys() - found.keys():
         found[name] = _off(sources[name])
@@ -229,6 +233,17 @@ def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> Non
             close = get_close_matches(name, names, 1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
             raise ConfigError(f"'essential' names '{name}', which is no plugin in use.{hint}")
+
+
+def _lost_fields(plugin: Plugin, source: PluginSource | None) -> tuple[str, ...]:
+    """The request fields of a plugin that failed, also where it could not even be imported."""
+    if plugin.request_fields is not None:
+        return tuple(plugin.request_fields.model_fields)
+    try:
+        kind = source.read()[1] if source is not None else None
+        return tuple(outline_of(kind).fields) if kind is not None else ()
+    except (Unreadable, PluginError, ValueError):
+        return ()
 
 
 def _check_essential(plugins: Iterable[Plugin]) -> None:

@@ -46,7 +46,7 @@ def outline_of(kind: Class) -> Outline:
     added, fields = kind.linked("hookspecs"), kind.linked("request_fields")
     settings = kind.linked("settings_model")
     return Outline(
-        kind.doc,
+        kind.doc or kind.source.doc,
         About.read(kind.literal),
         hooks=marked_in(kind, "hookimpl"),
         added=marked_in(added, "hookspec") if added else {},

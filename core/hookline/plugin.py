@@ -20,7 +20,8 @@ class Plugin:
 
     ``reason`` says in one line why it failed or is off. ``core`` marks the server's own,
     ``written`` those that the configuration names. ``failures`` are failed calls, ``overruns``
-    calls that blocked the server for too long.
+    calls that blocked the server for too long. ``lost_fields`` are the request fields that nobody
+    has because it failed.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Plugin:
     written: bool = False
     hooks: tuple[str, ...] = ()
     request_fields: type[BaseModel] | None = None
+    lost_fields: tuple[str, ...] = ()
     settings_model: type[BaseModel] | None = None
     settings: BaseModel | None = None
     failures: int = 0

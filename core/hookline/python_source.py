@@ -62,6 +62,11 @@ class Source:
         parent = parts[: len(parts) - node.level + is_package]
         return ".".join([*parent, node.module] if node.module else parent)
 
+    @property
+    def doc(self) -> str | None:
+        """The docstring."""
+        return ast.get_docstring(self.tree)
+
     def resolved(self, node: ast.expr) -> str:
         """The dotted path that a name or attribute stands for."""
         text = ast.unparse(node)

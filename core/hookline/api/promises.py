@@ -31,13 +31,18 @@ def refuse_unkept(undeclared: Mapping[str, Any]) -> None:
 
 
 def refuse_broken(plugins: Iterable[Plugin], exchange: Exchange) -> None:
-    """Raises InvalidRequest when the request asks for a plugin that failed while it started: its
-    fields were declared by then."""
+    """Raises InvalidRequest when the request asks for a plugin that is out of service: what its
+    fields ask for would be dropped in silence."""
+    undeclared = exchange.request.model_extra or {}
     for plugin in plugins:
-        if plugin.state == "failed" and exchange.asks_for(plugin.request_fields):
+        if plugin.state != "failed":
+            continue
+        lost = [name for name in plugin.lost_fields if undeclared.get(name) not in (None, False)]
+        if lost or exchange.asks_for(plugin.request_fields):
             raise InvalidRequest(
                 f"This request asks for the plugin '{plugin.name}', which could not start; "
-                "GET /health says why."
+                "GET /health says why.",
+                param=lost[0] if lost else None,
             )
 
 

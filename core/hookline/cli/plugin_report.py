@@ -47,8 +47,10 @@ def _at_work(plugin: Mapping[str, Any]) -> tuple[str, str | None]:
 def details(read: Surveyed, running: Running | None, table: Mapping[str, Any]) -> dict[str, Any]:
     """What ``info`` shows; ``table`` are the plugin's settings as they are written."""
     plugin, outline, about = read.plugin, read.outline, read.plugin.about
+    known = report(read, running)
+    del known["fields"], known["settings"]  # they come last, with everything about them
     return {
-        **report(read, running),
+        **known,
         "description": outline.description if outline else None,
         "distribution": plugin.distribution,
         "file": str(read.source.file) if read.source.file else None,

@@ -51,7 +51,7 @@ def list_plugins(ctx: click.Context, as_json: bool) -> None:
         print_json(reports)
     elif reports:
         print_table(
-            ("plugin", "state", "version", "hooks", "fields", "settings", "reason"),
+            ("plugin", "state", "version", "reason", "fields", "hooks", "settings"),
             [_row(about) for about in reports],
         )
         _say_whose_states(settings, running)
@@ -62,8 +62,8 @@ def list_plugins(ctx: click.Context, as_json: bool) -> None:
 
 
 def _row(about: Mapping[str, Any]) -> tuple[object, ...]:
-    joined = [", ".join(about[column]) for column in ("hooks", "fields", "settings")]
-    return about["name"], about["state"], about["version"], *joined, about["reason"]
+    joined = [", ".join(about[column]) for column in ("fields", "hooks", "settings")]
+    return about["name"], about["state"], about["version"], about["reason"], *joined
 
 
 def _say_whose_states(settings: Settings, running: Running | None) -> None:
