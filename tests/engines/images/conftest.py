@@ -196,6 +196,10 @@ class Tiny:
     text_model: Callable[..., Path] = write_text_model
     projector: Callable[..., Path] = write_projector
 
+    def seeing(self, path: Path, projector: Path, kind: str, **settings: Any) -> Seeing:
+        """A model with its projector, loaded."""
+        return Seeing(load(path, projector, **settings), kind)
+
 
 @pytest.fixture(scope="session")
 def tiny() -> Tiny:

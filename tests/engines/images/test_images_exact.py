@@ -168,7 +168,10 @@ def test_a_job_that_leaves_while_it_looks_leaves_nothing_wrong(
     while len(leaving.chunks) < 3 + steps:
         player.step()
     leaving.run.cancelled = True
+    (sequence,) = [one for one in seeing.generator._cache.sequences if one.busy]
+    before = sequence.run()
     player.step()
+    assert before.span is None or sequence.length == before.start
     player.generator.drop(leaving.run)
     player.rest()
     assert player.play(job)[0].same_as(alone)

@@ -105,6 +105,16 @@ def test_what_an_image_becomes_depends_on_its_size(seeing: Any, picture: Picture
         "qwen2vl": ([9, 12], [3, 6]),  # rows times columns; the larger of the two
     }
     assert (tokens, moves) == expected[seeing.kind]
+    places = wide.slices[0].places(100)
+    if seeing.kind == "qwen2vl":  # time, row, column, and one that is not used
+        assert places[:, :7].tolist() == [
+            [100] * 7,
+            [100] * 6 + [101],
+            [100, 101, 102, 103, 104, 105, 100],
+            [0] * 7,
+        ]
+    else:
+        assert places.tolist() == list(range(100, 100 + wide.slices[0].tokens))
     assert {one.causal for one in wide.slices} == {seeing.kind != "gemma3"}
     ids = wide.ids(5)
     assert ids.count(-6) == tokens[1]
