@@ -156,3 +156,9 @@ def reader(in_process: Any, on_port: Any) -> Start:
                 yield Reader(server, client, embedder, prompts)
 
     return start
+
+
+@pytest.fixture
+def word_embedder() -> WordEmbedder:
+    """An embedder for a test that has no server."""
+    return WordEmbedder()

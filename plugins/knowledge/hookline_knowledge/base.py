@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from hookline import Server
@@ -35,27 +35,44 @@ class KnowledgeBase:
         self.server = server
         self.file_bytes = settings.parsing.file_mb * MIB
         self.chunking = Chunking(settings.chunk_tokens, settings.chunk_overlap_tokens)
+        self._is_store_open = False
         self.store = Store(settings.uri or str(folder / "store"), settings.storage_options)
         self.parser = Parser(settings.parsing)
         self.embedder = embedder
-        self.library = Library(folder, self.store.delete, server.clock)
+        self.library = Library(folder, self._drop, server.clock)
         self.searcher = Searcher(self.library, self.store, embedder, settings.floor)
         self.answering = Answering(server, self.library, self.searcher, settings.chat)
         self._intake = Intake(self.library, self.parser, self.store, embedder)
         self.reader = self.ingest()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Open inside of the block. Raises StartError."""
+    async def open(self, *, passages: bool = True) -> AsyncIterator[None]:
+        """Open inside of the block; without ``passages`` the store only once it is needed, for it
+        takes a while. Raises StartError."""
         async with AsyncExitStack() as stack:
             await self.library.open()
             stack.push_async_callback(self.library.close)
-            await self.store.open()
-            stack.push_async_callback(self.store.close)
+            stack.push_async_callback(self._close_store)
             stack.push_async_callback(self.parser.close)
+            if passages:
+                await self._open_store()
             yield
 
     def ingest(self, batch: str | None = None) -> Ingest:
         """What reads the files of a batch, or whatever waits."""
         parallel = self._settings.parsing.workers
         return Ingest(self.library, self._intake, parallel=parallel, batch=batch)
+
+    async def _open_store(self) -> None:
+        if not self._is_store_open:
+            await self.store.open()
+            self._is_store_open = True
+
+    async def _close_store(self) -> None:
+        if self._is_store_open:
+            self._is_store_open = False
+            await self.store.close()
+
+    async def _drop(self, documents: Sequence[int]) -> None:
+        await self._open_store()
+        await self.store.delete(documents)

@@ -44,16 +44,20 @@ class Session:
     server: Settings
     plugin: KnowledgeSettings
 
-    def run(self, work: Callable[[KnowledgeBase], Awaitable[Result]]) -> Result:
-        """Opens everything, does ``work`` and closes again."""
+    def run(
+        self, work: Callable[[KnowledgeBase], Awaitable[Result]], *, passages: bool = True
+    ) -> Result:
+        """Opens everything, does ``work`` and closes again; quicker without ``passages``."""
         try:
-            return asyncio.run(self._opened(work))
+            return asyncio.run(self._opened(work, passages))
         except ApiError as error:
             raise click.ClickException(error.message) from error
 
-    async def _opened(self, work: Callable[[KnowledgeBase], Awaitable[Result]]) -> Result:
+    async def _opened(
+        self, work: Callable[[KnowledgeBase], Awaitable[Result]], passages: bool
+    ) -> Result:
         base = KnowledgeBase(self.plugin, offline_server(self.server))
-        async with base.open():
+        async with base.open(passages=passages):
             return await work(base)
 
 
@@ -84,7 +88,13 @@ def add(
             await watch_folders(adding, paths, lambda news: show.summary(news, as_json))
         return summary
 
-    if session.run(work).failed:
+    try:
+        summary = session.run(work)
+    except KeyboardInterrupt:
+        if not watch:
+            raise
+        return  # the way to end it
+    if summary.failed:
         raise SystemExit(1)
 
 
@@ -95,9 +105,9 @@ def add(
 def list_(session: Session, collection: str | None, as_json: bool) -> None:
     """Lists the collections, or the documents of one."""
     if collection is None:
-        _print(show.COLLECTIONS, session.run(show.collections_of), as_json)
+        _print(show.COLLECTIONS, session.run(show.collections_of, passages=False), as_json)
     else:
-        rows = session.run(lambda base: show.documents_of(base, collection))
+        rows = session.run(lambda base: show.documents_of(base, collection), passages=False)
         _print(show.DOCUMENTS, rows, as_json)
 
 

@@ -12,6 +12,8 @@ from hookline.commands import note
 from hookline_knowledge.cli.adding import Adding, Summary
 from hookline_knowledge.cli.paths import folders_of, in_folder
 
+LOOK_MS = 3000
+
 Stamp = tuple[int, int]
 """When a file was changed, in nanoseconds, and its size in bytes."""
 
@@ -28,7 +30,10 @@ async def watch_folders(
     watched = Watched(adding, folders)
     await _step(watched, tell)
     note(f"Watching {', '.join(map(str, folders))}. Ctrl-C ends it.")
-    async for _ in watchfiles.awatch(*folders, debounce=800, raise_interrupt=True):
+    # Looks from time to time too: for what changed before the watch stood, and on file systems
+    # that tell nobody.
+    changes = watchfiles.awatch(*folders, debounce=800, rust_timeout=LOOK_MS, yield_on_timeout=True)
+    async for _ in changes:
         await _step(watched, tell)
 
 
@@ -54,7 +59,7 @@ class Watched:
         if gone:
             self._seen.clear()  # another file may have had the same bytes, and now has its place
         news = [path for path, stamp in there.items() if self._seen.get(path) != stamp]
-        summary = await self._adding.add_files(news)
+        summary = await self._adding.add_files(news) if news else removed
         self._seen = there
         summary.removed = removed.removed
         return summary
