@@ -1,5 +1,5 @@
-"""Single tokens between images, on the default model: where other kernels read one row than several,
-its weights show it."""
+"""Single tokens between images, on the default model: where a machine reads one row by other
+kernels than several, its weights show it."""
 
 from __future__ import annotations
 
