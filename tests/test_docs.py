@@ -22,7 +22,7 @@ import hookline
 from hookline.api.bodies import Model, TimingsBody
 from hookline.api.models import about_loaded
 from hookline.api.schema import ChatRequest, CompletionRequest
-from hookline.cli import COMMANDS, cli
+from hookline.cli import cli
 from hookline.engine import Card
 from hookline.engines.scripted import say
 from hookline.errors import ApiError, InvalidRequest, StartError
@@ -139,8 +139,8 @@ def test_commands_in_the_pages_exist() -> None:
     lines = re.findall(r"(?:^|`)hookline ((?:[a-z]+ ?)+)", text, re.MULTILINE)
     assert {line.split()[0] for line in lines} >= {"serve", "config", "keys", "check"}
     for words in {tuple(line.split()) for line in lines}:
-        assert words[0] in COMMANDS, words
         command = cli.get_command(click.Context(cli), words[0])
+        assert command is not None, words
         if isinstance(command, click.Group) and len(words) > 1:
             assert words[1] in command.commands, words
 
