@@ -196,8 +196,8 @@ async def _content(response: httpx.Response, most: int) -> Fetched:
     if not 200 <= status < 300:
         raise Unread(f"the site answered {status}", url)
     declared = Message()
-    declared["Content-Type"] = response.headers.get("Content-Type", "")
-    media_type = declared.get_content_type() if "Content-Type" in response.headers else ""
+    declared["Content-Type"] = response.headers.get("Content-Type", "").strip()
+    media_type = declared.get_content_type() if declared["Content-Type"] else ""
     if media_type.startswith(NEVER_TEXT):
         raise Unread(f"it is {media_type}, which is no text", url)
     unpacked = Unpacked(response.headers.get("Content-Encoding", ""))
