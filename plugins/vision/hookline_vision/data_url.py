@@ -44,6 +44,13 @@ class DataUrl:
         """About how many bytes the image has."""
         return len(self.data) * 3 // 4
 
+    def text(self) -> bytes:
+        """The base64 text as bytes. Raises Refused where it cannot be base64."""
+        try:
+            return self.data.encode("ascii")
+        except UnicodeEncodeError as error:
+            raise Refused("its data holds characters that base64 does not have.") from error
+
 
 def parse(url: str) -> DataUrl:
     """The parts of a data URL (RFC 2397); scheme, type and ``base64`` in any case, parameters such

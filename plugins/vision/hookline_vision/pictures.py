@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from hookline import Image, ImagePart, ImageUrl, InvalidRequest, Message
@@ -69,25 +68,20 @@ class Pictures:
             ) from reason
 
     async def _pixels(self, image_url: ImageUrl) -> Image:
-        url = parse(image_url.url)
-        if url.size > self._settings.max_image_mb * MB:
-            raise Refused(
-                f"it has {url.size / MB:.1f} megabytes, more than the "
-                f"{self._settings.max_image_mb:g} that are read. Send a smaller one."
-            )
         side = self._settings.low_side if image_url.detail == "low" else self._settings.max_side
-        text, digest = await asyncio.to_thread(_encoded, url)
-        key = (digest, url.format, side)
+        key = (image_url.url, side)
         if (image := self._cache.get(key)) is None:
-            image = await self._decoders.decode(text, url.format, side)
-            self._cache.put(key, image, len(image.rgb))
+            url = self._acceptable(image_url.url)
+            image = await self._decoders.decode(url.text(), url.format, side)
+            self._cache.put(key, image, len(image.rgb) + len(image_url.url))
         return image
 
-
-def _encoded(url: DataUrl) -> tuple[bytes, bytes]:
-    """The base64 text of an image and a digest of it."""
-    try:
-        text = url.data.encode("ascii")
-    except UnicodeEncodeError as error:
-        raise Refused("its data holds characters that base64 does not have.") from error
-    return text, hashlib.sha256(text).digest()
+    def _acceptable(self, address: str) -> DataUrl:
+        """A data URL that is not too long. Raises Refused."""
+        url, most = parse(address), self._settings.max_image_mb
+        if url.size > most * MB:
+            raise Refused(
+                f"it has {url.size / MB:.1f} megabytes, more than the {most:g} that are read. "
+                "Send a smaller one."
+            )
+        return url

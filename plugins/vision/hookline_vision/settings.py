@@ -36,7 +36,7 @@ class VisionSettings(BaseModel):
     )
     decoders: int = Field(2, ge=1, le=32, description="Images that are decoded at once.")
     cache_mb: float = Field(
-        64, ge=0, le=65536, description="Megabytes of pixels kept for images that come again."
+        64, ge=0, le=65536, description="Megabytes kept of images, for when they come again."
     )
     fallback: Literal["none", "ocr", "clip"] = Field(
         "none",
