@@ -279,30 +279,43 @@ async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str 
 
 
 async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -> None:
-    """Answers of the model at temperature 1 over 20 schemas, until ``count`` of them have ended by
-    themselves: each is parsed and validated. Those cut after 1,500 tokens are counted besides."""
-    engine = await loaded(2048, threads)
+    """Answers of the model at temperature 1, each parsed and validated.
+
+    Goes on until ``count`` of them, over 20 schemas, have ended by themselves. The small model
+    often loses itself in a text without a bound: answers cut after 800 tokens are counted besides,
+    and a schema of which few of 24 answers end does not count.
+    """
+    engine = await loaded(1536, threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
     counts: Counter[str] = Counter()
+    each, schemas_done, asked = count // 20, 0, 0
     objects = [row for row in rows if row["schema"].get("type") == "object"]
-    for row in random.Random(seed).sample(objects, 20):  # noqa: S311
-        source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
+    random.Random(seed).shuffle(objects)  # noqa: S311
+    for row in objects:
+        try:
+            source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
+        except (Refused, TooLong):
+            continue
+        asked += 1
         grammar = LLGrammar(source, tokens, is_json=True)
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
-        asked = f"Give me a short example of {row['schema'].get('title', 'an object')} as JSON."
-        prompt = engine.tokenize(CHAT.format(asked), special=True)
-        ended, draw = 0, 0
-        while ended < count // 20 and draw < 2 * count:
+        title = row["schema"].get("title", "an object")
+        prompt = engine.tokenize(CHAT.format(f"Give me a short {title} as JSON."), special=True)
+        here: Counter[str] = Counter()
+        while here["right"] + here["WRONG"] < each and here.total() < 24 and here["cut"] < 15:
             jobs = [
-                Job(prompt, 1500, Sampling(temperature=1.0, seed=draw + i), grammar=grammar)
+                Job(prompt, 800, Sampling(temperature=1.0, seed=here.total() + i), grammar=grammar)
                 for i in range(4)
             ]
-            draw += len(jobs)
             for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
                 good = finish == "stop" and is_valid(judge, text.encode())
-                counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
-                ended += finish != "length"
-        print(f"{row['id'][:60]:60} {dict(counts)}", flush=True)
+                here["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+        counts += here
+        schemas_done += here["right"] + here["WRONG"] >= each
+        print(f"{row['id'][:60]:60} {dict(here)}", flush=True)
+        if schemas_done == 20:
+            break
+    print(f"{schemas_done} schemas with {each} answers that ended, of {asked}: {dict(counts)}")
     await analysts.close()
     await engine.close()
 
