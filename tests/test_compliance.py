@@ -13,7 +13,6 @@ from hookline.engines.scripted import Line
 
 KNOWN_DIFFERENCES = {
     "chat-error-handling": "'model' may be left out here; the checker wants that refused",
-    "chat-image-input": "needs the plugin 'vision'",
     "chat-reasoning-summary": "skipped: the checker asks it of OpenAI's own models only",
 }
 
@@ -41,8 +40,9 @@ async def comply(url: str) -> list[dict[str, Any]]:
 
 
 async def test_only_known_differences(on_port: Any) -> None:
-    plugins = ["thinking", "structured", "tools"]
-    async with on_port(script=script, settings={"plugins": plugins}) as server:
+    plugins = ["thinking", "structured", "tools", "vision"]
+    about = {"settings": {"plugins": plugins}, "engine": {"vision": True}}
+    async with on_port(script=script, **about) as server:
         results = await comply(server.url)
     failed = {case["id"]: case["errors"] for case in results if case["status"] != "passed"}
     assert failed.keys() == KNOWN_DIFFERENCES.keys(), failed

@@ -268,7 +268,7 @@ def test_without_the_plugin_images_are_refused(
 ) -> None:
     server.engine(vision=True)
     error = refusal([picture(RED)])
-    assert "needs the plugin 'vision'" in error["message"]
+    assert "Images need the plugin 'vision'" in error["message"]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -66,7 +66,7 @@ def refuse_images(exchange: Exchange) -> None:
     for place, message in enumerate(exchange.messages):
         if any(part.pixels is None for part in message.images):
             raise InvalidRequest(
-                f"messages[{place}] holds an image, which needs the plugin 'vision'; it is not "
-                "active on this server.",
+                f"messages[{place}] holds an image that no plugin took. Images need the plugin "
+                "'vision', which is not active on this server or failed.",
                 param=f"messages[{place}].content",
             )
