@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from hookline import Server
 from hookline_knowledge.catalog import Chunking
 from hookline_knowledge.chat.transform import Answering
+from hookline_knowledge.documents import reader
 from hookline_knowledge.embedding import embedder_of
 from hookline_knowledge.ingest import Ingest
 from hookline_knowledge.intake import Intake
@@ -42,7 +43,7 @@ class KnowledgeBase:
         self.library = Library(folder, self._drop, server.clock)
         self.searcher = Searcher(self.library, self.store, embedder, settings.floor)
         self.answering = Answering(server, self.library, self.searcher, settings.chat)
-        self._intake = Intake(self.library, self.parser, self.store, embedder)
+        self._intake = Intake(self.library, reader(server, self.parser), self.store, embedder)
         self.reader = self.ingest()
 
     @asynccontextmanager

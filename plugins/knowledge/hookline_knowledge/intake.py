@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from hookline import Document, Embedder
 from hookline_knowledge.catalog import Member
 from hookline_knowledge.chunks import Chunk, Count, chunked
+from hookline_knowledge.documents import ReadFile
 from hookline_knowledge.embedding import EmbedderOf
 from hookline_knowledge.library import Library
-from hookline_knowledge.parsing import Parser, Unreadable
+from hookline_knowledge.parsing import Unreadable
 from hookline_knowledge.store import Store
 
 EMBEDDED_AT_ONCE = 64
@@ -21,10 +22,10 @@ class Intake:
     """Takes files in. Cancelling ends what is under way, between two steps of it."""
 
     def __init__(
-        self, library: Library, parser: Parser, store: Store, embedder: EmbedderOf
+        self, library: Library, read: ReadFile, store: Store, embedder: EmbedderOf
     ) -> None:
         self._library = library
-        self._parser = parser
+        self._read = read
         self._store = store
         self._embedder = embedder
 
@@ -35,7 +36,7 @@ class Intake:
         """
         file = await self._library.file(member.file)
         path = self._library.blobs.path(file.hash)
-        document = await self._parser.parse(path, file.name, file.media_type)
+        document = await self._read(path, file.name, file.media_type)
         embedder = await self._embedder()
         chunks = await cut(document, member, embedder)
         if not chunks:

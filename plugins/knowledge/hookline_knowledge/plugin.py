@@ -98,11 +98,13 @@ class Knowledge:
 
     @hookimpl
     async def parse_document(
-        self, data: bytes, name: str, media_type: str | None, server: Server
+        self, data: bytes, name: str, media_type: str | None
     ) -> Document | None:
         """Reads files for others too. Raises InvalidRequest; None for kinds that nobody reads."""
+        if self._made is None:
+            return None  # for a command the plugin reads files by itself
         try:
-            return await self._base(server).parser.parse(data, name, media_type)
+            return await self._made.parser.parse(data, name, media_type)
         except Unreadable as error:
             if error.code == "unsupported_file":
                 return None
