@@ -98,12 +98,12 @@ class Plugins:
     ) -> Iterator[tuple[Plugin, Callable[[], AbstractAsyncContextManager[None]]]]:
         """What makes each plugin's context manager. It may raise: then the plugin cannot start."""
         for call in self.calls("lifespan"):
-            yield call.plugin, partial(call, {"server": server})
+            yield call.plugin, partial(self.isolation.make, call, {"server": server})
 
     def routes(self, server: Server) -> Iterator[tuple[Plugin, Callable[[], Blueprint]]]:
         """What makes each plugin's blueprint. It may raise: then its routes cannot be used."""
         for call in self.calls("routes"):
-            yield call.plugin, partial(call, {"server": server})
+            yield call.plugin, partial(self.isolation.make, call, {"server": server})
 
     def commands(self, cli: click.Group) -> None:
         """Lets plugins add commands; of two with one name the first is kept."""
