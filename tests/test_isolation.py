@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from hookline import Caller, Exchange, InvalidRequest, Job, hookimpl
+from hookline.budget import OverBudget, within
 from hookline.config import IsolationSettings, Settings
 from hookline.discovery import load_plugins, request_model
 from hookline.errors import PluginFailed, PluginPaused
-from hookline.isolation import OverBudget, within
 from hookline.plugins import Plugins
 from hookline.stream import Delta, Pipeline
 

@@ -37,6 +37,7 @@ ORDER = (
     "outline",
     "plugin_checks",
     "plugin_sources",
+    "budget",
     "isolation",
     "guarded_stage",
     "answer_checks",

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from hookline.api.schema import ChatRequest, SamplingFields
 from hookline.auth import Auth, network_rule
+from hookline.budget import enter
 from hookline.config import Settings, resolve_model
 from hookline.discovery import load_plugins, request_model
 from hookline.documents import Document
@@ -31,7 +32,6 @@ from hookline.errors import (
     StartError,
 )
 from hookline.exchange import Caller, Exchange
-from hookline.isolation import enter
 from hookline.messages import Message
 from hookline.metrics import Metrics
 from hookline.plugin import Plugin
