@@ -24,6 +24,8 @@ NAME = "knowledge"
 class Knowledge:
     """Answers from the user's own documents."""
 
+    api = ">=1.0,<2"
+    extras = frozenset({"knowledge"})
     settings_model = KnowledgeSettings
     request_fields = KnowledgeFields
 

@@ -29,6 +29,8 @@ NAME = "structured"
 class Structured:
     """Enforces ``response_format``, and compiles constraints for other plugins."""
 
+    api = ">=1.0,<2"
+    extras = frozenset({"structured"})
     settings_model = StructuredSettings
     request_fields = StructuredFields
 

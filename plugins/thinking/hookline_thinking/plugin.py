@@ -26,6 +26,8 @@ from hookline_thinking.tags import Tags
 class Thinking:
     """Lets the model think before it answers, where a request asks for it."""
 
+    api = ">=1.0,<2"
+    extras = frozenset({"thinking"})
     settings_model = ThinkingSettings
     request_fields = ThinkingFields
 

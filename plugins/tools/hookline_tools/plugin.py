@@ -47,6 +47,7 @@ class _Plan:
 class Tools:
     """Lets the model call functions, with arguments that match their schema."""
 
+    api = ">=1.0,<2"
     settings_model = ToolsSettings
     request_fields = ToolsFields
     requires = frozenset({"constraint"})

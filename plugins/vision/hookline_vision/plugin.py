@@ -30,6 +30,7 @@ NAME = "vision"
 class Vision:
     """Decodes images, and puts their pixels, or what can be told of them, in their place."""
 
+    api = ">=1.0,<2"
     settings_model = VisionSettings
     after = frozenset({"knowledge", "websearch"})  # they may add images of their own
     extras = frozenset({"vision"})

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class WebSearch:
     """Answers from pages of the web, with their sources."""
 
+    api = ">=1.0,<2"
+    extras = frozenset({"websearch"})
     settings_model = WebSearchSettings
     request_fields = WebSearchFields
     hookspecs = SearchHooks
