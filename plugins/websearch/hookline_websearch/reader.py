@@ -86,6 +86,9 @@ class Reader:
                 page = await self._read(url)
         except TimeoutError:
             page = Page(url, note=NOT_IN_TIME)
+        except Exception:  # a page that breaks something costs no other page
+            log.exception("reading %.200r failed", url)
+            page = Page(url, note="it could not be read")
         if done is not None:
             done(page)
         return page
@@ -96,26 +99,27 @@ class Reader:
             return kept
         try:
             fetched = await self._fetcher.fetch(url)
-            page = await self._page(url, fetched)
+            page, content = await self._page(url, fetched)
         except Unread as error:
             return Page(url, error.url or url, note=str(error))
-        if page.text and fetched.keep:
+        # A page that scripts would fill may be more the next time, when the browser is awake.
+        if page.text and fetched.keep and not content.scripts:
             await self._cache.keep(page)
         return page
 
-    async def _page(self, url: str, fetched: Fetched) -> Page:
+    async def _page(self, url: str, fetched: Fetched) -> tuple[Page, Content]:
         media_type = kind(fetched.media_type, fetched.body)
         if not media_type:
-            raise Unread(
-                f"it is {fetched.media_type or 'binary data'}, which is no text", fetched.url
-            )
-        page = Page(url, fetched.url, media_type=media_type)
+            what = fetched.media_type or "binary data"
+            raise Unread(f"it is {what}, which is no text", fetched.url)
         if media_type == PDF:
-            return await self._pdf(page, fetched)
-        content = await self._content(fetched.body, media_type, fetched.charset, fetched.url)
+            content = await self._pdf(fetched)
+        else:
+            content = await self._content(fetched.body, media_type, fetched.charset, fetched.url)
         if content.scripts and media_type in HTML and self.can_look:
             content = await self._with_browser(fetched.url, content)
-        return self._filled(page, content, whole=fetched.whole)
+        page = Page(url, fetched.url, media_type=media_type)
+        return self._filled(page, content, whole=fetched.whole), content
 
     async def _content(self, body: bytes, media_type: str, charset: str, url: str) -> Content:
         try:
@@ -150,7 +154,7 @@ class Reader:
         page = self._filled(Page(url, seen.url, media_type="text/html"), content)
         return Look(page, seen.design, seen.picture)
 
-    async def _pdf(self, page: Page, fetched: Fetched) -> Page:
+    async def _pdf(self, fetched: Fetched) -> Content:
         if not fetched.whole:
             raise Unread(f"it is a PDF of more than {self._settings.max_page_mb:g} MB", fetched.url)
         name = unquote(urlsplit(fetched.url).path.rpartition("/")[2]) or "document.pdf"
@@ -165,7 +169,7 @@ class Reader:
         most = self._settings.max_page_chars
         text = clean(document.text)
         title = document.title if document.title != name else ""
-        return self._filled(page, Content(text[:most], title or name, cut=len(text) > most))
+        return Content(text[:most], title or name, cut=len(text) > most)
 
     def _filled(self, page: Page, content: Content, *, whole: bool = True) -> Page:
         note = "only its beginning was read" if content.cut or not whole else ""

@@ -204,7 +204,7 @@ async def test_addresses_that_are_refused_start_nothing(browser: Browser, url: s
     if browser.problem is None:
         with pytest.raises(Unseen):
             await browser.visit(url)
-    assert browser._running is None
+    assert browser._launch is None
 
 
 async def test_a_browser_that_is_missing_says_so(tmp_path: Path) -> None:

@@ -88,8 +88,7 @@ class Browser:
         self._program = found if isinstance(found, Path) else None
         self.problem = None if settings.browser and self._program else _problem(settings, found)
         self._places = asyncio.Semaphore(VISITS)
-        self._starting = asyncio.Lock()
-        self._running: tuple[Chromium, GuardedProxy] | None = None
+        self._launch: asyncio.Task[tuple[Chromium, GuardedProxy]] | None = None
         self._stack = AsyncExitStack()
         self._visits = 0
         self._idle: asyncio.TimerHandle | None = None
@@ -109,6 +108,11 @@ class Browser:
                 return await self._see(context, url, picture=picture)
         except TimeoutError as error:
             raise Unseen("the browser took too long") from error
+        except Unseen:
+            raise
+        except Exception as error:  # of a browser that does not start or died, any kind
+            log.warning("the browser failed at %.200r: %r", url, error)
+            raise Unseen("the browser failed") from error
 
     async def close(self) -> None:
         """Ends the browser, whatever it does."""
@@ -116,8 +120,7 @@ class Browser:
             self._idle.cancel()
         if self._closing is not None:
             await asyncio.wait([self._closing])
-        async with self._starting:
-            await self._stop()
+        await self._stop()
 
     def _check(self, url: str) -> None:
         try:
@@ -156,8 +159,7 @@ class Browser:
         done, _ = await asyncio.wait([closing], timeout=CLOSE_SECONDS)
         if not done:
             log.warning("the browser is ended, since it does not close a page")
-            async with self._starting:
-                await self._stop()
+            await self._stop()
 
     async def _see(self, context: BrowserContext, url: str, *, picture: bool) -> Seen:
         from playwright.async_api import Error
@@ -179,23 +181,24 @@ class Browser:
             raise Unseen("the browser cannot show it") from error
 
     async def _started(self) -> tuple[Chromium, GuardedProxy]:
-        async with self._starting:
-            if self._running is None or not self._running[0].is_connected():
-                await self._stop()
-                try:
-                    self._running = await self._start()
-                except BaseException:
-                    await self._stop()
-                    raise
-            return self._running
+        """The browser, started by the first who needs it; it goes on starting when that one
+        leaves, so that the next finds it."""
+        launch = self._launch
+        if launch is not None and launch.done() and not _works(launch):
+            await self._stop()
+        if self._launch is None:
+            self._launch = asyncio.create_task(self._start())
+            self._launch.add_done_callback(_works)
+        return await asyncio.shield(self._launch)
 
     async def _start(self) -> tuple[Chromium, GuardedProxy]:
+        stack = self._stack
         # In a thread: importing it takes a third of a second.
         playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")
         proxy = GuardedProxy(self._guard)
         self._address = await proxy.start()
-        self._stack.push_async_callback(proxy.close)
-        driver = await self._stack.enter_async_context(playwright.async_playwright())
+        stack.push_async_callback(proxy.close)
+        driver = await stack.enter_async_context(playwright.async_playwright())
         chromium = await driver.chromium.launch(
             executable_path=self._program,
             headless=True,
@@ -205,12 +208,15 @@ class Browser:
             args=list(ARGUMENTS),
             timeout=self._settings.browser_seconds * 1000,
         )
-        self._stack.push_async_callback(_quietly, chromium.close)
+        stack.push_async_callback(_quietly, chromium.close)
         return chromium, proxy
 
     async def _stop(self) -> None:
-        self._running = None
+        launch, self._launch = self._launch, None
         stack, self._stack = self._stack, AsyncExitStack()
+        if launch is not None and not launch.done():
+            launch.cancel()
+            await asyncio.wait([launch])
         closing = asyncio.create_task(_quietly(stack.aclose))
         await asyncio.wait([closing], timeout=2 * CLOSE_SECONDS)
 
@@ -223,16 +229,18 @@ class Browser:
 
     def _idle_long(self) -> None:
         if not self._visits:
-            self._closing = asyncio.create_task(self._stop_idle())
-
-    async def _stop_idle(self) -> None:
-        async with self._starting:
-            if not self._visits:
-                await self._stop()
+            self._closing = asyncio.create_task(self._stop())
 
 
 def _problem(settings: ReadingSettings, found: Path | str) -> str:
     return found if settings.browser and isinstance(found, str) else "the browser is switched off"
+
+
+def _works(launch: asyncio.Task[tuple[Chromium, GuardedProxy]]) -> bool:
+    """Whether a browser that was started is there."""
+    if launch.cancelled() or launch.exception() is not None:
+        return False
+    return launch.result()[0].is_connected()
 
 
 def _close_soon(page: Page) -> None:
