@@ -122,8 +122,9 @@ class Hooks:
         """Writes the conversation as the model's prompt text. *First answer.*
 
         ``messages`` are plain mappings that already fit the context; control tokens that a client
-        typed are defused in them. Called in a thread, perhaps several times with fewer messages
-        each time; must depend on its arguments only.
+        typed are defused in them, and where an image is their ``content`` holds a mark, which must
+        come into the text. Called in a thread, perhaps several times with fewer messages each time;
+        must depend on its arguments only.
         """
 
     @hookspec

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
 
 async def test_text_and_back(in_process: Any) -> None:
     async with in_process() as server:
@@ -40,6 +42,7 @@ async def test_wrong_values_name_the_field(in_process: Any) -> None:
         ("tokenize", {"text": "x", "messages": [{"role": "user", "content": "x"}]}, "text"),
         ("tokenize", {"messages": []}, "messages"),
         ("tokenize", {"messages": [{"role": "user"}]}, "messages[0]"),
+        ("tokenize", {"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content"),
         ("detokenize", {}, "ids"),
         ("detokenize", {"ids": "x"}, "ids"),
         ("detokenize", {"ids": [-1]}, "ids[0]"),

@@ -77,6 +77,13 @@ def test_runs_are_texts_and_slices() -> None:
     assert runs[11:] == [Run(11, 13, None)] * 3
 
 
+def test_slices_are_the_same_where_they_are_read_the_same_way() -> None:
+    assert FOUR.same_as(slice_of(4))
+    assert not FOUR.same_as(WIDE)
+    still = Slice(4, 4, True, FOUR.offsets, np.zeros(4, np.int32))
+    assert not FOUR.same_as(still)
+
+
 def test_text_after_an_image_of_few_positions_moves_up() -> None:
     _, spans = prompt(3, RED, 2, BLUE, 2, slice_=WIDE)
     assert [position(spans, place) for place in (0, 3, 9, 11, 17, 18)] == [0, 3, 6, 8, 11, 12]

@@ -11,9 +11,9 @@ from hookline.api.bodies import Text, Tokens
 from hookline.api.completions import check_ids
 from hookline.api.describe import describe
 from hookline.api.http import json_response, read_json
-from hookline.api.promises import refuse_images
 from hookline.api.schema import ChatRequest, DetokenizeRequest, TokenizeRequest
 from hookline.api.validation import validate
+from hookline.errors import InvalidRequest
 from hookline.kernel import Kernel
 from hookline.prompt import Prompt
 
@@ -58,5 +58,11 @@ async def _chat_prompt(kernel: Kernel, asked: TokenizeRequest) -> Prompt:
     """The prompt that a chat request with these messages would begin with."""
     messages = list(asked.messages or ())
     exchange = kernel.exchange(ChatRequest.model_construct(messages=messages), g.caller, messages)
-    refuse_images(exchange)
+    for place, message in enumerate(messages):
+        if message.images:
+            raise InvalidRequest(
+                f"messages[{place}] holds an image, and only text is tokenized here. Leave it out; "
+                "the usage of a chat request counts it.",
+                param=f"messages[{place}].content",
+            )
     return await kernel.prompt(exchange, {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,24 +14,19 @@ import numpy as np
 from hookline.config import ModelSettings
 from hookline.engine import Card, EngineStats, Job
 from hookline.engines.answer import Answer
-from hookline.engines.exactness import chunks_are_exact, widths_are_exact
 from hookline.engines.llama_context import Aborted, LlamaContext, Logits, Place
-from hookline.engines.llama_images import Look, Looks
-from hookline.engines.llama_library import library
+from hookline.engines.llama_images import Look
 from hookline.engines.llama_model import LlamaModel
-from hookline.engines.llama_projector import Layout, Projector
-from hookline.engines.llama_reader import Reader
+from hookline.engines.llama_parts import Parts, load_parts
+from hookline.engines.llama_projector import Layout
 from hookline.engines.prefix_cache import PrefixCache
 from hookline.engines.prefix_cache import Sequence as Slot
 from hookline.engines.run import Run
 from hookline.engines.spans import IMAGE, Ids, Span, Spans, find_spans, position
-from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoModel, StartError
+from hookline.errors import ApiError, ContextLengthExceeded, InvalidRequest, NoModel
 from hookline.images import Image
 
 log = logging.getLogger(__name__)
-
-CPU_CHUNK, GPU_CHUNK = 256, 512
-"""Most tokens of a prompt to read at once. On a CPU, 64 are as fast as 512 (294 tokens/s)."""
 
 BESIDE_SECONDS = 0.06
 """How long a prompt chunk may hold up the tokens of others."""
@@ -79,11 +73,7 @@ class LlamaCppGenerator:
         self._settings = settings
         self._beside = beside
         self._exact = settings.exact and settings.gpu_layers == 0
-        self._chunk = GPU_CHUNK if settings.gpu_layers else CPU_CHUNK
-        self._model: LlamaModel | None = None
-        self._looks: Looks | None = None
-        self._context: LlamaContext | None = None
-        self._reader: Reader | None = None
+        self._parts: Parts | None = None
         self._card: Card | None = None
         self._one_by_one = False
         self._forget_everything()
@@ -95,25 +85,21 @@ class LlamaCppGenerator:
         self._writing: list[_Task] = []
 
     @property
+    def parts(self) -> Parts:
+        """The loaded model and what belongs to it. Raises NoModel while there is none."""
+        if self._parts is None:
+            raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
+        return self._parts
+
+    @property
     def model(self) -> LlamaModel:
         """The loaded model. Raises NoModel while there is none."""
-        if self._model is None:
-            raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
-        return self._model
+        return self.parts.model
 
     @property
     def context(self) -> LlamaContext:
-        """The KV memory of the loaded model."""
-        if self._context is None:
-            raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
-        return self._context
-
-    @property
-    def reader(self) -> Reader:
-        """Reads prompts into it."""
-        if self._reader is None:
-            raise NoModel("The model is not loaded. Try again in a moment.", retry_after=2)
-        return self._reader
+        """The KV memory of the loaded model. Raises NoModel while there is none."""
+        return self.parts.context
 
     @property
     def card(self) -> Card:
@@ -124,102 +110,21 @@ class LlamaCppGenerator:
 
     def load(self, progress: Callable[[float], None]) -> None:
         """Loads the weights and allocates the KV memory. Raises StartError."""
-        settings = self._settings
-        model = self._model = LlamaModel(
-            self._path,
-            gpu_layers=settings.gpu_layers,
-            repack=not self._exact and _repacking_is_safe(),
-            progress=progress,
-        )
-        context = _usable_context(settings.context, model.context)
-        threads = settings.threads or _cores()
-        self._looks = self._load_projector(model, threads)
-        at_once = self._looks.projector.at_once if self._looks else 0
-        self._context = LlamaContext(
-            model,
-            context=context,
-            parallel=self.parallel,
-            chunk=max(self._chunk, at_once),
-            threads=threads,
-            exact=self._exact,
-        )
-        self._reader = Reader(self._context, self._chunk)
-        promised = self._check_exactness(model)
-        self._card = self._describe(model, context, threads, exact=promised)
+        parts = self._parts = load_parts(self._path, self._settings, self._beside, progress)
+        self._card = parts.card(self._model_id, self.parallel)
+        self._one_by_one = parts.one_by_one
         log.info(
             "%s: %d sequences of %d tokens, %.0f MiB of KV memory, %d threads",
-            *(self._path.name, self.parallel, context, self._context.kv_bytes / 2**20, threads),
-        )
-
-    def _load_projector(self, model: LlamaModel, threads: int) -> Looks | None:
-        """Loads the image projector, if there is one. One that was not asked for, but lies beside
-        the model, may belong to another."""
-        path = self._settings.mmproj or self._beside
-        if path is None:
-            return None
-        try:
-            projector = Projector(path, model, threads=threads, gpu=self._settings.gpu_layers != 0)
-        except StartError as error:
-            if self._settings.mmproj is not None:
-                raise StartError(f"[model] mmproj: {error}") from error
-            log.warning("Images are off: %s", error)
-            return None
-        log.info("%s: images", path.name)
-        return Looks(projector)
-
-    def _check_exactness(self, model: LlamaModel) -> bool:
-        """Whether answers are bit for bit the same alone and beside others, which then is promised.
-
-        Where a pass over several sequences would change them, they are decoded one by one. The
-        passes it takes to find out warm the model up, too.
-        """
-        chunks = chunks_are_exact(self.context, model.size)
-        widths = widths_are_exact(self.context, self.parallel, model.size)
-        if not self._settings.exact:
-            return False
-        if not (self._exact and model.rewinds and chunks):
-            log.warning(
-                "Answers are not promised to be bit for bit the same alone and beside others: "
-                "that needs the CPU (gpu_layers = 0) and a model with attention only."
-            )
-            return False
-        self._one_by_one = not widths
-        if self._one_by_one:
-            log.warning(
-                "This model's weights (%s) are decoded one request at a time, since batches would "
-                "change answers. exact = false in [model] makes it faster.",
-                model.details()["description"],
-            )
-        return True
-
-    def _describe(self, model: LlamaModel, context: int, threads: int, *, exact: bool) -> Card:
-        template = model.chat_template or ""
-        return Card(
-            id=self._model_id,
-            engine="llamacpp",
-            context=context,
-            parallel=self.parallel,
-            exact_batches=exact,
-            vocabulary=model.size,
-            chat_template=model.chat_template,
-            bos=model.bos,
-            eos=model.eos,
-            special_tokens=model.special_texts,
-            longest_token=model.longest,
-            tools="tools" in template,
-            thinking="enable_thinking" in template or "<think>" in template,
-            vision=self._looks is not None,
-            details=model.details()
-            | {"kv_bytes": self.context.kv_bytes, "threads": threads}
-            | ({"mmproj": self._looks.projector.path.name} if self._looks else {}),
+            *(self._path.name, self.parallel, parts.tokens),
+            *(parts.context.kv_bytes / 2**20, parts.threads),
         )
 
     def layout(self, image: Image) -> Layout:
         """What an image becomes. Raises InvalidRequest where the model cannot see it."""
-        if self._looks is None:
-            self.model  # noqa: B018 - raises while it is loaded again
+        looks = self.parts.looks
+        if looks is None:
             raise InvalidRequest("This model cannot see images.", param="messages")
-        return self._looks.projector.layout(image.width, image.height)
+        return looks.projector.layout(image.width, image.height)
 
     def start(self, run: Run) -> None:
         """Takes a job. Raises InvalidRequest where its prompt or its bias cannot be used."""
@@ -235,7 +140,8 @@ class LlamaCppGenerator:
             )
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        look = self._looks.look(spans) if self._looks and spans else None
+        looks = self.parts.looks
+        look = looks.look(spans) if looks and spans else None
         self._arrived.append(_Task(run, prompt, spans, answer, look))
 
     def _checked(self, job: Job) -> tuple[Ids, Spans]:
@@ -293,7 +199,7 @@ class LlamaCppGenerator:
                 return
         seconds = BESIDE_SECONDS if self._writing else ALONE_SECONDS
         try:
-            logits = self.reader.read(
+            logits = self.parts.reader.read(
                 slot, seconds, vectors=vectors, aborted=lambda: task.run.cancelled
             )
         except Aborted:
@@ -376,29 +282,22 @@ class LlamaCppGenerator:
             slot.drop_rest()  # its vectors may be forgotten by now
             return True
         with contextlib.suppress(Aborted):
-            self.reader.read(slot, IDLE_SECONDS, aborted=wanted)
+            self.parts.reader.read(slot, IDLE_SECONDS, aborted=wanted)
         return True
 
     def stats(self, stats: EngineStats) -> EngineStats:
         """Adds the KV memory and the tokens that fill it."""
         used = sum(slot.length for slot in self._cache.sequences)
-        context = self._context
-        kv_bytes = 0 if context is None else context.kv_bytes
+        parts = self._parts
+        kv_bytes = 0 if parts is None else parts.context.kv_bytes
         return replace(stats, kv_bytes=kv_bytes, kv_used_tokens=used)
 
     def close(self) -> None:
         """Frees everything."""
         self._forget_everything()
-        self._reader = None
-        if self._context is not None:
-            self._context.close()
-            self._context = None
-        if self._looks is not None:
-            self._looks.close()
-            self._looks = None
-        if self._model is not None:
-            self._model.close()
-            self._model = None
+        if self._parts is not None:
+            self._parts.close()
+            self._parts = None
 
 
 def _next_place(task: _Task, wants_logits: bool) -> Place:
@@ -409,26 +308,3 @@ def _next_place(task: _Task, wants_logits: bool) -> Place:
 def _slot(task: _Task) -> Slot:
     assert task.slot is not None  # noqa: S101 - tasks read and write only after they were placed
     return task.slot
-
-
-def _usable_context(wanted: int, trained: int) -> int:
-    if wanted <= trained:
-        return wanted
-    log.warning(
-        "The model was trained for a context of %d tokens; [model] context = %d is lowered to it.",
-        *(trained, wanted),
-    )
-    return trained
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _repacking_is_safe() -> bool:
-    """Repacked weights select AMX kernels where there are any, and those of the library's current
-    version end the process with a general protection fault when they load their tile setup."""
-    return b"AMX_INT8 = 1" not in library().api.llama_print_system_info()

@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 Vectors = npt.NDArray[np.float32]
 
-_TEXT, _IMAGE = 0, 1  # mtmd_input_chunk_type
+_IMAGE = 1  # mtmd_input_chunk_type
 _LAYOUTS = 256
 _PROBES = ((64, 64), (512, 512), (4096, 4096), (4096, 1024), (1024, 4096))
 """Sizes of which one takes the most tokens a slice that a projector has."""
@@ -62,9 +63,15 @@ class Layout:
 class Bitmap:
     """An image as mtmd has scaled and cut it; freed when nobody holds it any more."""
 
-    def __init__(self, api: Any, handle: Any) -> None:
-        self.handle = handle
-        weakref.finalize(self, api.mtmd_input_chunks_free, handle)
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self.handle = api.mtmd_input_chunks_init()
+        weakref.finalize(self, api.mtmd_input_chunks_free, self.handle)
+
+    def chunks(self) -> list[Any]:
+        """The C pointers of its texts and slices."""
+        count = self._api.mtmd_input_chunks_size(self.handle)
+        return [self._api.mtmd_input_chunks_get(self.handle, i) for i in range(count)]
 
 
 class Projector:
@@ -82,6 +89,7 @@ class Projector:
         self._layouts: OrderedDict[tuple[int, int], Layout] = OrderedDict()
         self._handle = self._load(model, threads, gpu)
         self._mrope = bool(self._api.mtmd_decode_use_mrope(self._handle))
+        self._refuse_what_depends_on_the_place()
         self.at_once = self._most_at_once()
 
     def _load(self, model: LlamaModel, threads: int, gpu: bool) -> Any:
@@ -99,6 +107,20 @@ class Projector:
             self._api.mtmd_free(handle)
             raise StartError(f"The projector {self.path} is not for images.")
         return handle
+
+    def _refuse_what_depends_on_the_place(self) -> None:
+        """Refuses encoders that number images (HunyuanVL) or pad them by where they begin
+        (DeepSeek V4): here an image is the same wherever it stands."""
+        size = _PROBES[0]
+        again = self._parts(self._tokenized("a", (*size, None), (*size, None)))
+        moved = [part for part in again if isinstance(part, Slice)]
+        alone = self.layout(*size).slices * 2
+        if len(moved) != len(alone) or not all(map(Slice.same_as, moved, alone)):
+            self.close()
+            raise StartError(
+                f"The image projector {self.path} cannot be used: its images depend on where in "
+                "the prompt they stand, which is not supported."
+            )
 
     def _most_at_once(self) -> int:
         """The most vectors of a slice that must be read in one pass."""
@@ -126,15 +148,14 @@ class Projector:
                 f"{MOST_UNEVEN} times the other.",
                 param="messages",
             )
-        bitmap = self._tokenized(width, height, None)
-        count = self._api.mtmd_input_chunks_size(bitmap.handle)
-        chunks = [self._api.mtmd_input_chunks_get(bitmap.handle, i) for i in range(count)]
-        return Layout(tuple(map(self._part, chunks)))
+        return Layout(tuple(self._parts(self._tokenized((width, height, None)))))
+
+    def _parts(self, bitmap: Bitmap) -> list[Sequence[int] | Slice]:
+        return [self._part(chunk) for chunk in bitmap.chunks()]
 
     def _part(self, chunk: Any) -> Sequence[int] | Slice:
         count = int(self._api.mtmd_input_chunk_get_n_tokens(chunk))
-        kind = self._api.mtmd_input_chunk_get_type(chunk)
-        if kind == _TEXT:
+        if not self._is_image(chunk):
             ids = self._api.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(ctypes.c_size_t()))
             return tuple(ids[:count])
         offsets = self._places(chunk, count, 0)
@@ -157,40 +178,46 @@ class Projector:
 
     def tokenize(self, image: Image) -> Bitmap:
         """Scales and cuts an image, which takes a while. Raises InvalidRequest where it fails."""
-        return self._tokenized(image.width, image.height, image.rgb)
+        return self._tokenized((image.width, image.height, image.rgb))
 
-    def _tokenized(self, width: int, height: int, rgb: bytes | None) -> Bitmap:
+    def _tokenized(self, *parts: str | tuple[int, int, bytes | None]) -> Bitmap:
+        """Tokenizes texts and images, those without pixels too."""
         api = self._api
-        pixels = ctypes.cast(ctypes.c_char_p(rgb), ctypes.POINTER(ctypes.c_uint8))
-        handle = api.mtmd_bitmap_init(width, height, pixels)
-        part = api.mtmd_input_part()
-        part.bitmap = handle
-        parts = (ctypes.POINTER(api.mtmd_input_part) * 1)(ctypes.pointer(part))
-        bitmap = Bitmap(api, api.mtmd_input_chunks_init())
-        try:
-            status = api.mtmd_tokenize_from_parts(self._handle, bitmap.handle, parts, 1, False)
-        finally:
-            api.mtmd_bitmap_free(handle)
-        if status:
-            raise InvalidRequest(
-                f"The model cannot take an image of {width} x {height} pixels.", param="messages"
+        with ExitStack() as kept:
+            rows = [ctypes.pointer(self._row(part, kept)) for part in parts]
+            array = (ctypes.POINTER(api.mtmd_input_part) * len(rows))(*rows)
+            bitmap = Bitmap(api)
+            status = api.mtmd_tokenize_from_parts(
+                self._handle, bitmap.handle, array, len(rows), False
             )
+        if status:
+            raise InvalidRequest("The model cannot take this image.", param="messages")
         return bitmap
+
+    def _row(self, part: str | tuple[int, int, bytes | None], kept: ExitStack) -> Any:
+        row = self._api.mtmd_input_part()
+        if isinstance(part, str):
+            text = self._api.mtmd_input_text(part.encode(), len(part.encode()), False, False)
+            row.text = ctypes.pointer(text)
+        else:
+            width, height, rgb = part
+            pixels = ctypes.cast(ctypes.c_char_p(rgb), ctypes.POINTER(ctypes.c_uint8))
+            row.bitmap = self._api.mtmd_bitmap_init(width, height, pixels)
+            kept.callback(self._api.mtmd_bitmap_free, row.bitmap)
+        return row
 
     def encode(self, bitmap: Bitmap, number: int) -> Vectors:
         """The vectors of slice ``number``, of the shape ``(tokens, width of the model)``."""
-        chunk = self._slices(bitmap)[number]
+        images = [chunk for chunk in bitmap.chunks() if self._is_image(chunk)]
+        chunk = images[number]
         if status := self._api.mtmd_encode_chunk(self._handle, chunk):
             raise RuntimeError(f"mtmd_encode_chunk returned {status}")
         count = int(self._api.mtmd_input_chunk_get_n_tokens(chunk))
         pointer = self._api.mtmd_get_output_embd(self._handle)
         return np.ctypeslib.as_array(pointer, shape=(count, self._width)).copy()
 
-    def _slices(self, bitmap: Bitmap) -> list[Any]:
-        api = self._api
-        count = api.mtmd_input_chunks_size(bitmap.handle)
-        chunks = [api.mtmd_input_chunks_get(bitmap.handle, i) for i in range(count)]
-        return [chunk for chunk in chunks if api.mtmd_input_chunk_get_type(chunk) == _IMAGE]
+    def _is_image(self, chunk: Any) -> bool:
+        return bool(self._api.mtmd_input_chunk_get_type(chunk) == _IMAGE)
 
     def close(self) -> None:
         """Frees the encoder. Nothing may be tokenized or encoded meanwhile."""

@@ -41,6 +41,12 @@ class Slice:
         """The positions of its vectors where the first one comes at ``start``."""
         return self.offsets + self.slopes * np.int32(start)
 
+    def same_as(self, other: Slice) -> bool:
+        """Whether both are read the same way."""
+        return self == other and all(
+            np.array_equal(self.places(start), other.places(start)) for start in (0, 1)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

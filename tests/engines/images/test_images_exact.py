@@ -24,7 +24,7 @@ BEGIN, END = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 def by_the_library(seeing: Any, *parts: str | Image) -> Any:
     """The logits after a prompt, read by mtmd's helper in sequence 2."""
-    projector = seeing.generator._looks.projector
+    projector = seeing.generator.parts.looks.projector
     api, context = projector._api, seeing.generator.context
     context.cut(2, 0)
     rows = (ctypes.POINTER(api.mtmd_input_part) * len(parts))()

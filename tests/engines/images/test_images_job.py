@@ -54,7 +54,7 @@ def test_choices_of_one_prompt_encode_its_image_once(
     seeing: Any, player: Any, picture: Picture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded: list[int] = []
-    projector = seeing.generator._looks.projector
+    projector = seeing.generator.parts.looks.projector
     encode = projector.encode
 
     def counted(bitmap: Any, number: int) -> Any:
@@ -79,7 +79,7 @@ def test_an_image_that_cannot_be_encoded_fails_its_own_job_only(
     words = seeing.job("only words", tokens=3)
     alone = player.alone(words)
     player.forget()
-    monkeypatch.setattr(seeing.generator._looks.projector, "encode", broken)
+    monkeypatch.setattr(seeing.generator.parts.looks.projector, "encode", broken)
     looking, other = player.play(seeing.job("a b", picture(88), "c d"), words)
     assert isinstance(looking.error, EngineUnavailable)
     assert "out of colours" in str(looking.error)

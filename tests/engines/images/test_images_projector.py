@@ -11,6 +11,7 @@ import pytest
 
 from hookline.config import ModelSettings
 from hookline.engines.llama_generator import LlamaCppGenerator
+from hookline.engines.spans import Slice
 from hookline.errors import InvalidRequest, NoModel, StartError
 from hookline.images import Image
 
@@ -81,6 +82,14 @@ def test_one_that_only_lies_beside_the_model_is_left_out_with_a_warning(
     with pytest.raises(InvalidRequest, match="cannot see images"):
         generator.layout(picture(1))
     generator.close()
+
+
+def test_a_projector_whose_images_depend_on_their_place_is_refused(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Slice, "same_as", lambda self, other: False)
+    with pytest.raises(StartError, match="depend on where in the prompt they stand"):
+        loaded(files, "mmproj.gguf")
 
 
 def test_the_one_that_is_set_wins_over_the_one_beside(
