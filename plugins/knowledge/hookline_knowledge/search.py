@@ -12,6 +12,7 @@ from hookline_knowledge.library import Library
 from hookline_knowledge.store import Hit, Query, Store
 from hookline_knowledge.store.fusion import fused
 
+TOUCH_SECONDS = 60
 SPARE_HITS = 4
 """Hits asked for beyond those wanted, since some may be of files that are just leaving."""
 
@@ -68,8 +69,15 @@ class Searcher:
             )
             for text, vector in zip(queries, vectors, strict=True)
         ]
-        await self._library.catalog.write(collections.touch, numbers, self._library.now)
+        await self._touch(among)
         return (await self._passages(_merged(rankings)))[:limit]
+
+    async def _touch(self, among: Sequence[Collection]) -> None:
+        """Notes that collections are used; days are counted, so not every search needs to."""
+        now = self._library.now
+        due = [each.number for each in among if each.active < now - TOUCH_SECONDS]
+        if due:
+            await self._library.catalog.write(collections.touch, due, now)
 
     async def _passing(
         self, numbers: Sequence[int], filters: Comparison | Compound
