@@ -369,3 +369,91 @@ def test_a_hook_is_added_once_and_is_no_coroutine() -> None:
     assert "'transform', which exists" in reason(found["takes"])
     alone = load_plugins(Settings(plugins=[]), extra={"waits": Waits()}).found
     assert "must be written with 'def'" in reason(alone["waits"])
+
+
+def test_a_hook_without_a_collector_of_all_answers_is_refused() -> None:
+    class First:
+        @hookspec(firstresult=True)
+        def colour_of(self) -> None: ...
+
+    class Adds(AddsAHook):
+        hookspecs = First  # type: ignore[assignment]
+
+    found = load_plugins(Settings(plugins=[]), extra={"adds": Adds()}).found
+    assert "'colour_of' with firstresult, but every plugin is asked" in reason(found["adds"])
+
+
+def test_what_goes_away_is_told_with_the_plugin_that_uses_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Old:
+        @hookspec(warn_on_impl=DeprecationWarning("write hue_of"))
+        def colour_of(self) -> None: ...
+
+        @hookspec(warn_on_impl_args={"place": DeprecationWarning("it is always here")})
+        def hue_of(self, thing: str, place: str) -> None: ...
+
+    class Adds(AddsAHook):
+        hookspecs = Old  # type: ignore[assignment]
+
+    class Uses:
+        @hookimpl
+        def colour_of(self) -> None: ...
+
+        @hookimpl
+        def hue_of(self, place: str) -> None: ...
+
+    class UsesLess:
+        @hookimpl
+        def hue_of(self, thing: str) -> None: ...
+
+    extra = {"adds": Adds(), "uses": Uses(), "less": UsesLess()}
+    found = load_plugins(Settings(plugins=[]), extra=extra).found
+    assert found["uses"].state == "active"
+    assert "plugin uses: 'colour_of' will go away: write hue_of" in caplog.text
+    assert "plugin uses: 'place' of 'hue_of' will go away: it is always here" in caplog.text
+    assert "plugin less: 'place'" not in caplog.text
+
+
+def test_where_an_order_is_wished_by_the_mark_it_says_how_to() -> None:
+    class First:
+        @hookimpl(tryfirst=True)
+        async def admit(self) -> None: ...
+
+    found = load_plugins(Settings(plugins=[]), extra={"first": First()}).found
+    assert "say 'before' or 'after' in the class" in reason(found["first"])
+
+
+def test_a_plugin_may_require_another_by_name_or_what_it_says_it_provides() -> None:
+    class Provides:
+        provides = frozenset({"weather"})
+
+        @hookimpl
+        async def admit(self) -> None: ...
+
+    class Needs:
+        requires = frozenset({"weather", "sky"})
+
+        @hookimpl
+        async def admit(self) -> None: ...
+
+    found = load_plugins(Settings(plugins=[]), extra={"sky": Provides(), "needs": Needs()}).found
+    assert found["needs"].state == "active"
+    found = load_plugins(Settings(plugins=[]), extra={"rain": Provides(), "needs": Needs()}).found
+    assert "needs a plugin that provides 'sky'" in reason(found["needs"])
+
+
+def test_a_plugin_for_another_api_is_not_even_imported(install: Install) -> None:
+    install("future", "import what_there_will_be\nclass Plugin:\n    api = '>=7'\n")
+    assert "made for version >=7 of the hook API" in reason(loaded("future")["future"])
+
+
+def test_an_essential_plugin_is_known_before_it_is_imported(install: Install) -> None:
+    install("guard", "class Plugin:\n    essential = True\nraise RuntimeError('no')\n")
+    with pytest.raises(PluginError, match=r"'guard'.*RuntimeError"):
+        loaded("guard")
+
+
+def test_what_a_plugin_says_of_itself_must_be_sound(install: Install) -> None:
+    install("odd", "class Plugin:\n    requires = 'constraint'\n")
+    assert "'requires' must be a set of names, not 'constraint'" in reason(loaded("odd")["odd"])

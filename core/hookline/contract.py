@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,20 +17,26 @@ class HookMethod:
     """A method that is a hook or implements one.
 
     ``is_async`` is None where that cannot be told from the source alone. ``options`` are those of
-    its mark that are not at their default.
+    its mark that are not at their default. ``deprecated`` says, of a hook (``""``) and of its
+    arguments, what to use instead.
     """
 
     name: str
     is_async: bool | None
     arguments: tuple[str, ...]
     options: frozenset[str] = frozenset()
+    deprecated: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, method: Callable[..., Any], mark: str) -> HookMethod:
         """As it is in a class that was imported."""
         arguments = tuple(arg for arg in inspect.signature(method).parameters if arg != "self")
-        options = frozenset(option for option, on in getattr(method, mark).items() if on)
-        return cls(name, inspect.iscoroutinefunction(method), arguments, options)
+        marks = getattr(method, mark)
+        options = frozenset(option for option, on in marks.items() if on)
+        old = {"": marks.get("warn_on_impl"), **(marks.get("warn_on_impl_args") or {})}
+        deprecated = {part: str(why) for part, why in old.items() if why}
+        colour = inspect.iscoroutinefunction(method)
+        return cls(name, colour, arguments, options, deprecated)
 
 
 HookMethods = Mapping[str, HookMethod]
@@ -76,6 +82,17 @@ def problem(method: HookMethod, specs: HookMethods) -> str | None:
         offered = ", ".join(spec.arguments) or "no arguments"
         return f"'{name}' takes '{unknown[0]}', but the hook offers only {offered}"
     return None
+
+
+def deprecations(methods: Iterable[HookMethod], specs: HookMethods) -> Iterator[str]:
+    """What the methods use that will go away, with what to use instead."""
+    for method in methods:
+        spec = specs[method.name]
+        for part, advice in spec.deprecated.items():
+            if not part:
+                yield f"'{method.name}' will go away: {advice}"
+            elif part in method.arguments:
+                yield f"'{part}' of '{method.name}' will go away: {advice}"
 
 
 def refused_spec(added: HookMethods, specs: HookMethods) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar, cast
@@ -196,9 +197,12 @@ def about_in(source: PluginSource) -> About:
 def _take(plugin: Plugin, read: Callable[[], About]) -> None:
     """Notes what a plugin says about itself. Raises PluginError where it cannot work here."""
     try:
-        plugin.about = read()
+        about = read()
     except ValueError as error:
         raise PluginError(str(error)) from None
+    if about == plugin.about:
+        return  # it was looked at already
+    plugin.about = about
     plugin.essential |= plugin.about.essential
     if problem := plugin.about.problem(plugin.distribution):
         raise PluginError(problem)
@@ -261,7 +265,9 @@ def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
     for plugin in reversed(plugins):
         if plugin.state == "active":
             try:
-                manager.register(plugin.instance, plugin.name)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of deprecated hooks: `check` named the plugin
+                    manager.register(plugin.instance, plugin.name)
             except pluggy.PluginValidationError as error:
                 fail(plugin, str(error))
     return manager

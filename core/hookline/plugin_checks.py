@@ -15,6 +15,7 @@ from hookline.contract import (
     SPEC,
     HookMethod,
     HookMethods,
+    deprecations,
     first_problem,
     implemented,
     marked,
@@ -100,6 +101,9 @@ def _check_one(plugin: Plugin, shape: Shape, specs: HookMethods) -> None:
         fail(plugin, refused)
     elif not methods:
         log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
+    else:
+        for told in deprecations(methods.values(), specs):
+            log.warning("plugin %s: %s", plugin.name, told)
 
 
 def _check_fields(plugins: Shaped, reserved: Iterable[str]) -> None:
