@@ -177,7 +177,7 @@ class Browser:
             seen = Seen(page.url, str(html)[:HTML_MAX])
             return await _with_design(page, seen) if picture else seen
         except Error as error:
-            log.info("the browser cannot show %.200r: %s", url, error)
+            log.info("the browser cannot show %.200r: %s", url, str(error).partition("\n")[0])
             raise Unseen("the browser cannot show it") from error
 
     async def _started(self) -> tuple[Chromium, GuardedProxy]:
