@@ -7,6 +7,7 @@ import contextlib
 import logging
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
@@ -87,6 +88,7 @@ class Kernel:
         self._idle = asyncio.Event()
         self._engine: Engine | None = None
         self._embedders: dict[str, Embedder] = {}
+        self._making_embedder: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._reported: set[str] = set()
         self.loaded: asyncio.Future[None]
 
@@ -127,11 +129,12 @@ class Kernel:
     async def embedder(self, name: str | None = None) -> Embedder | None:
         """An embedder by name, or the default one; made once."""
         key = name or ""
-        if key not in self._embedders:
-            embedder = await self.plugins.create_embedder(key, self)
-            if embedder is None:
-                return None
-            self._embedders[key] = embedder
+        async with self._making_embedder[key]:
+            if key not in self._embedders:
+                embedder = await self.plugins.create_embedder(key, self)
+                if embedder is None:
+                    return None
+                self._embedders[key] = embedder
         return self._embedders[key]
 
     async def parse_document(
