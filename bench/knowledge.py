@@ -2,7 +2,7 @@
 
     python bench/knowledge.py quality CRANFIELD
     python bench/knowledge.py floor CRANFIELD
-    python bench/knowledge.py search CRANFIELD [--chunks 20000] [--index-from 50000]
+    python bench/knowledge.py search CRANFIELD [--chunks 20000] [--index-from 15000]
     python bench/knowledge.py embed CRANFIELD [--chunks 10000] [--threads 2]
 
 ``CRANFIELD`` is a folder with the Cranfield 1400 collection: ``cran.all.1400``, ``cran.qry`` and
@@ -118,7 +118,7 @@ async def embedder(folder: Path, threads: int = 2) -> AsyncIterator[LocalEmbedde
 
 
 @asynccontextmanager
-async def opened(folder: Path, index_from: int = 50_000) -> AsyncIterator[Store]:
+async def opened(folder: Path, index_from: int = 15_000) -> AsyncIterator[Store]:
     """A store of its own."""
     store = Store(str(folder / "store"), index_from=index_from)
     await store.open()
@@ -263,7 +263,7 @@ def main() -> None:
     parser.add_argument("what", choices=["quality", "floor", "search", "embed"])
     parser.add_argument("collection", type=Path)
     parser.add_argument("--chunks", type=int)
-    parser.add_argument("--index-from", type=int, default=50_000)
+    parser.add_argument("--index-from", type=int, default=15_000)
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
     collection = read(asked.collection)

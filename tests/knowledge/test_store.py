@@ -371,3 +371,12 @@ async def test_a_write_is_tried_again_after_a_conflict(
     assert len(tries) == 3
     assert await store.count() == 2
     assert isinstance(space, Space)
+
+
+async def test_a_relative_folder_is_one_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with opened(Path("db")) as store:
+        await add(store, 1, 10, "The barn is red.")
+    assert list((tmp_path / "db").glob("*.lance"))
