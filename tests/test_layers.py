@@ -42,6 +42,7 @@ ORDER = (
     "guarded_stage",
     "answer_checks",
     "plugins",
+    "choice",
     "discovery",
     "survey",
     "store",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hookline.choice import wanted
 from hookline.config import Settings
 from hookline.contract import SPEC, marked
-from hookline.discovery import wanted
 from hookline.errors import ConfigError, PluginError
 from hookline.hookspecs import Hooks
 from hookline.order import Order, order_of

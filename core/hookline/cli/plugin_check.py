@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
+from hookline.choice import unknown, wanted
 from hookline.cli import loaded_settings
 from hookline.cli.output import json_option, print_json, print_table
 from hookline.config import LoadedSettings
-from hookline.discovery import unknown, wanted
 from hookline.errors import PluginError
 from hookline.plugin_sources import all_sources
 

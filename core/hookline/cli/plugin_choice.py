@@ -9,11 +9,11 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
+from hookline.choice import BUILT_IN, OFF, unknown, wanted
 from hookline.cli import loaded_settings
 from hookline.cli.output import json_option, print_json
 from hookline.config import LoadedSettings, Settings
 from hookline.config.sources import FILE_NAME
-from hookline.discovery import BUILT_IN, OFF, unknown, wanted
 from hookline.errors import ConfigError, PluginError
 from hookline.plugin_sources import PluginSource, all_sources
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from hookline.api.schema import ChatRequest
+from hookline.choice import unknown
 from hookline.cli import loaded_settings
 from hookline.cli.output import SILENT, json_option, log_as_warnings, note, print_json, print_table
 from hookline.cli.plugin_check import check
@@ -21,7 +22,6 @@ from hookline.cli.plugin_report import details, lines, report
 from hookline.cli.running import Running, running_server
 from hookline.config import Settings
 from hookline.config.check import did_you_mean, suggest
-from hookline.discovery import unknown
 from hookline.errors import PluginError
 from hookline.survey import Survey, survey
 
