@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
 from hookline import ApiError
 from hookline_knowledge.catalog import Member, members
@@ -22,8 +23,17 @@ POLL_SECONDS = 1.0
 """How soon what other processes added or removed is noticed."""
 HOUSEKEEPING_SECONDS = 30.0
 
-TakeIn = Callable[[Member], Awaitable[int]]
-"""Brings a member's text and vectors into the store; how many bytes they are there.
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was brought into the store: its bytes there, and what of the file is not in it."""
+
+    bytes: int
+    notes: str | None = None
+
+
+TakeIn = Callable[[Member], Awaitable[Taken]]
+"""Brings a member's text and vectors into the store.
 
 Raises Unreadable where the file is at fault, ApiError where something else is missing.
 """
@@ -108,8 +118,8 @@ class Ingest:
         """One member from its bytes to its end, whatever that is."""
         catalog, worker = self._library.catalog, self._library.worker.id
         try:
-            usage = await self._take_in(member)
-            await catalog.write(members.complete, member, worker, usage)
+            taken = await self._take_in(member)
+            await catalog.write(members.complete, member, worker, taken.bytes, taken.notes)
         except asyncio.CancelledError:
             pass  # unwanted, or the server ends
         except Exception as error:

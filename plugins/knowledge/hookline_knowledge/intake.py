@@ -11,6 +11,7 @@ from hookline_knowledge.catalog import Member
 from hookline_knowledge.chunks import Chunk, Count, chunked
 from hookline_knowledge.documents import ReadFile
 from hookline_knowledge.embedding import EmbedderOf
+from hookline_knowledge.ingest import Taken
 from hookline_knowledge.library import Library
 from hookline_knowledge.parsing import Unreadable
 from hookline_knowledge.store import Store
@@ -29,8 +30,8 @@ class Intake:
         self._store = store
         self._embedder = embedder
 
-    async def __call__(self, member: Member) -> int:
-        """Takes a member in; how many bytes it takes in the store.
+    async def __call__(self, member: Member) -> Taken:
+        """Takes a member in.
 
         Raises Unreadable where the file is at fault, ApiError where something is missing.
         """
@@ -43,7 +44,8 @@ class Intake:
             raise Unreadable("There is no text in it.")
         vectors = await embedded(embedder, [chunk.text for chunk in chunks])
         number = member.collection
-        return await self._store.add(embedder.name, number, member.seq, chunks, vectors)
+        size = await self._store.add(embedder.name, number, member.seq, chunks, vectors)
+        return Taken(size, " ".join(document.notes) or None)
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:

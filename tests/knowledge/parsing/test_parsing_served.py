@@ -77,3 +77,18 @@ async def test_harmful_files_fail_beside_good_ones(reader: Any, files: Any) -> N
         assert (counts.completed, counts.failed) == (1, 5)
         found = await at.openai.vector_stores.search(store.id, query="dry cellar")
         assert [result.filename for result in found.data] == ["good.pdf"]
+
+
+async def test_what_is_missing_of_a_file_that_was_read_is_told(reader: Any, files: Any) -> None:
+    mail = files.eml("The cellar is dry.")
+    mail.add_attachment(b"\0\1\2\3", maintype="application", subtype="x", filename="a.bin")
+    async with reader() as at:
+        store = await at.openai.vector_stores.create(name="Mails")
+        file = await at.openai.vector_stores.files.upload_and_poll(
+            vector_store_id=store.id, file=("a.eml", mail.as_bytes()), poll_interval_ms=20
+        )
+    assert file.status == "completed"
+    assert file.last_error is None
+    assert file.model_extra["notes"] == (
+        "a.bin: The file is neither text nor of a kind that is read."
+    )

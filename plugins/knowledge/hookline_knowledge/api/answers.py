@@ -105,7 +105,7 @@ class LastError(_Answer):
 
 
 class VectorStoreFile(_Answer):
-    """A file in a collection."""
+    """A file in a collection. ``notes`` say what of a file that was read is not in it, and why."""
 
     id: str
     object: Literal["vector_store.file"]
@@ -114,6 +114,7 @@ class VectorStoreFile(_Answer):
     usage_bytes: int
     status: Literal["in_progress", "completed", "cancelled", "failed"]
     last_error: LastError | None
+    notes: str | None
     attributes: Attributes
     chunking_strategy: dict[str, Any]
 

@@ -68,6 +68,7 @@ def member_body(member: Member, collection: Collection) -> dict[str, Any]:
         "last_error": {"code": member.error_code, "message": member.error_message}
         if failed
         else None,
+        "notes": None if failed else member.error_message,
         "attributes": member.attributes,
         "chunking_strategy": {
             "type": "static",

@@ -176,16 +176,24 @@ def wanted(connection: sqlite3.Connection, worker: str) -> set[int]:
     return {row["seq"] for row in rows}
 
 
-def complete(connection: sqlite3.Connection, member: Member, worker: str, usage: int) -> None:
+def complete(
+    connection: sqlite3.Connection,
+    member: Member,
+    worker: str,
+    usage: int,
+    notes: str | None = None,
+) -> None:
     """A member's rows are in the store: from now on they are seen, and older ones are not.
+
+    ``notes`` say what of the file is not in them.
 
     Older ones are earlier readings of the file, files with the same bytes, and files that were read
     from the same path. Nothing happens where the member is not wanted any more.
     """
     changed = connection.execute(
-        "UPDATE members SET status = 'completed', worker = NULL, usage_bytes = ? "
-        "WHERE seq = ? AND status = 'in_progress' AND worker = ?",
-        (usage, member.seq, worker),
+        "UPDATE members SET status = 'completed', worker = NULL, usage_bytes = ?, "
+        "error_message = ? WHERE seq = ? AND status = 'in_progress' AND worker = ?",
+        (usage, notes, member.seq, worker),
     ).rowcount
     if not changed:
         return

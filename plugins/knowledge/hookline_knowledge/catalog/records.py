@@ -76,7 +76,8 @@ class Chunking:
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file in a collection. ``seq`` names its rows in the store: a file that is read again gets a
-    new one, and the old rows are seen until the new ones are complete."""
+    new one, and the old rows are seen until the new ones are complete. ``error_message`` of one
+    that is completed says what of the file could not be read."""
 
     seq: int
     collection: int

@@ -23,13 +23,15 @@ POLL_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the files, by path; of those that failed also why."""
+    """What became of the files, by path; of those that failed, or of which parts are missing, also
+    why."""
 
     collection: str
     added: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 class Adding:
@@ -110,6 +112,8 @@ class Adding:
         member = await self._member(file)
         if member is not None and member.status == "completed":
             summary.added.append(str(path))
+            if member.error_message:
+                summary.notes[str(path)] = member.error_message
         else:
             reason = member.error_message if member else "it was removed meanwhile"
             summary.failed[str(path)] = reason or f"it is {member.status if member else 'gone'}"

@@ -106,6 +106,8 @@ def summary(of: Summary, as_json: bool) -> None:
     click.echo(f"{of.collection}: {', '.join(said) or 'nothing to do'}")
     for path, reason in of.failed.items():
         click.secho(f"  {path}: {reason}", fg="red", err=True)
+    for path, missing in of.notes.items():
+        click.secho(f"  {path}: {missing}", fg="yellow", err=True)
 
 
 def _moment(seconds: int) -> str:
