@@ -7,8 +7,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from hookline import ConfigError, Image, quoted
-from hookline.errors import MissingExtra
+from hookline import ConfigError, Image, MissingExtra, quoted
 from hookline.media.clip import Clip
 from hookline.media.ocr import TextReader
 from hookline_vision.cache import Cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import Any
 
 from hookline import (
@@ -19,7 +18,6 @@ from hookline import (
     Unavailable,
     hookimpl,
 )
-from hookline.errors import MissingExtra
 from hookline_vision.fallback import Fallback, fallback_of
 from hookline_vision.pictures import Key, Pictures, image_parts, key_of
 from hookline_vision.settings import VisionSettings
@@ -36,8 +34,6 @@ class Vision:
     extras = frozenset({"vision"})
 
     def __init__(self, settings: VisionSettings) -> None:
-        if find_spec("PIL") is None:
-            raise MissingExtra("Reading images", "vision", "PIL")
         self._settings = settings
         self._fallback = fallback_of(settings)
         self._server: Server
