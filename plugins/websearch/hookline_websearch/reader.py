@@ -51,6 +51,8 @@ class Reader:
 
     async def open(self) -> None:
         """Makes ready what takes its time to start."""
+        if self._browser.problem is not None and self._settings.browser:
+            log.info("pages that need scripts are not read: %s", self._browser.problem)
         await self._cache.open()
         self._pool.warm_up()
 

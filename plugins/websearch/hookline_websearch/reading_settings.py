@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, Field, IPvAnyNetwork
 
@@ -15,7 +16,7 @@ class ReadingSettings(BaseModel):
         description="Networks that may be read although they are not public, such as "
         '"10.20.0.0/16" of an intranet.',
     )
-    allowed_ports: list[int] = Field(
+    allowed_ports: list[Annotated[int, Field(ge=1, le=65535)]] = Field(
         [80, 443], min_length=1, description="Ports of web servers that may be asked."
     )
     user_agent: str = Field(
@@ -40,7 +41,7 @@ class ReadingSettings(BaseModel):
         16, ge=1, le=100, description="Pages that are fetched at once, over all requests."
     )
     reading_processes: int = Field(
-        2, ge=1, le=16, description="Processes that extract text from pages, started when needed."
+        2, ge=1, le=16, description="Processes that extract text from pages."
     )
     reading_seconds: float = Field(
         10, gt=0, le=60, description="Seconds that extracting the text of one page may take."

@@ -154,6 +154,12 @@ def test_deep_nesting_is_read_all_the_same() -> None:
     assert "needle" in read_html("<p>needle</p>" + "<div>" * 5000 + "x", URL).text
 
 
+def test_links_are_relative_to_the_base_of_the_page() -> None:
+    head = "<html><head><base href='/docs/v2/'></head>"
+    text = read_html(f"{head}<main><p>{SENTENCES[0]} <a href='api'>api</a></p></main>", URL).text
+    assert "[api](https://site.test/docs/v2/api)" in text
+
+
 def test_little_text_and_scripts_ask_for_a_browser() -> None:
     empty = "<html><body><div id=app></div><noscript>Please enable it</noscript></body></html>"
     assert not read_html(empty, URL).scripts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from hookline import InvalidRequest
+from hookline_websearch.browser.find import find_browser
 from hookline_websearch.page import Page
 
 Answers = Callable[..., bytes]
@@ -155,3 +158,22 @@ async def test_without_a_browser_there_is_no_look(readers: Any, web: Any) -> Non
         assert not reader.can_look
         look = await reader.look(web.url("/"), 5)
     assert (look.screenshot, look.page.note) == (b"", "the browser is switched off")
+
+
+@pytest.mark.skipif(isinstance(find_browser(), str), reason=str(find_browser()))
+async def test_a_page_that_scripts_write_is_read_with_the_browser(
+    readers: Any, web: Any, answers: Answers
+) -> None:
+    source = (PAGES / "scripted.html").read_text(encoding="utf-8")
+    wanted = Counter(re.findall(r"\w+", source.partition("const sections")[2].partition("];")[0]))
+    web.pages["/"] = answers(source)
+    async with readers(browser=True, browser_seconds=60) as reader:
+        assert reader.can_look
+        (page,) = await reader.read([web.url("/")], 60)
+        look = await reader.look(web.url("/"), 60)
+    found = Counter(re.findall(r"\w+", page.text))
+    assert 2 * (found & wanted).total() / (found.total() + wanted.total()) >= 0.9
+    assert page.title == "Status of the small satellites"
+    assert look.page.text == page.text
+    assert look.screenshot.startswith(b"\x89PNG")
+    assert "Main heading: " in look.design

@@ -60,6 +60,7 @@ def read_html(html: str, url: str) -> Content:
     has_scripts = bool(tree.xpath("//script"))
     share = ARTICLE_SHARE if _says_article(tree) else OTHER_SHARE
     page = about(tree, url)
+    base = _joined(url, tree.xpath("string(//base/@href)"))
     chosen = article(tree, url) if len(html) <= ARTICLE_MAX else ""
     prune.remove_invisible(tree)
     prune.unfold_layout(tree)
@@ -67,7 +68,7 @@ def read_html(html: str, url: str) -> Content:
     main = _stripped(tree)
     if chosen and len(chosen) >= share * len(" ".join(main.text_content().split())):
         main = keep_chosen(tree, chosen)
-    text = clean(_render(main, url))
+    text = clean(_render(main, base or url))
     return Content(
         text,
         page.title,
@@ -129,11 +130,17 @@ def _render(main: HtmlElement, url: str) -> str:
 
 def _point(link: HtmlElement, url: str) -> None:
     """Makes a link whole, or no link where it leads nowhere."""
-    try:
-        target = urljoin(url, (link.get("href") or "").strip())
-    except ValueError:
-        target = ""
-    if target.startswith(("http://", "https://")) and not target.startswith(f"{url}#"):
-        link.set("href", "".join(target.split()))
+    target = _joined(url, link.get("href") or "")
+    if target and not target.startswith(f"{url}#"):
+        link.set("href", target)
     else:
         link.attrib.pop("href", None)
+
+
+def _joined(url: str, reference: str) -> str:
+    """The web address that a reference means; empty for what is none."""
+    try:
+        target = "".join(urljoin(url, reference.strip()).split())
+    except ValueError:
+        return ""
+    return target if target.startswith(("http://", "https://")) else ""

@@ -21,7 +21,7 @@ class TooHard(Exception):
 
 
 class ReadingPool:
-    """Starts processes when they are needed, at most so many, and keeps them. One event loop."""
+    """So many processes at most, kept while the server runs. One event loop only."""
 
     def __init__(self, processes: int, seconds: float) -> None:
         self._processes = processes
