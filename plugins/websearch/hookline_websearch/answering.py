@@ -16,7 +16,8 @@ from hookline_websearch.page import Look
 from hookline_websearch.planning import Plan, Planner
 from hookline_websearch.provider import SearchProvider, TimeRange
 from hookline_websearch.queries import is_about_links, of_message
-from hookline_websearch.research import Outcome, Reads, Research, Task
+from hookline_websearch.reading import Reads
+from hookline_websearch.research import Outcome, Research, Task
 from hookline_websearch.settings import WebSearchSettings
 from hookline_websearch.telling import header, room, source_body, summary, told
 from hookline_websearch.urls import site_of

@@ -13,10 +13,10 @@ from hookline_websearch.passages import Passage, passages_of
 
 log = logging.getLogger(__name__)
 
-EMBEDDED = 40
+EMBEDDED = 24
 """Passages that are compared by meaning, the best by their words first. All would take seconds."""
 
-LEAST_SECONDS = 0.3
+LEAST_SECONDS = 0.5
 """Time below which comparing by meaning is not begun."""
 
 ALIKE = 0.8

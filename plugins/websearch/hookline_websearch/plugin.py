@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from hookline_websearch.answering import Answering
 from hookline_websearch.hookspecs import SearchHooks
 from hookline_websearch.provider import SearchProvider
 from hookline_websearch.providers import MediaWiki, SearXNG
+from hookline_websearch.ranking import warm_up
 from hookline_websearch.reader import reader
 from hookline_websearch.settings import WebSearchFields, WebSearchSettings
 from hookline_websearch.setup.child import Child
@@ -55,7 +57,9 @@ class WebSearch:
                 await stack.enter_async_context(self._child(client, server.data_dir).running())
             reads = await stack.enter_async_context(reader(self._settings, server))
             self._answering = Answering(server, self._settings, providers, reads)
+            warming = asyncio.create_task(asyncio.to_thread(warm_up))
             yield
+            await warming
 
     @hookimpl
     def search_providers(self, client: httpx.AsyncClient) -> Sequence[SearchProvider]:

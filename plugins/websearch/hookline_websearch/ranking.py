@@ -65,6 +65,11 @@ def by_meaning(vectors: Sequence[Sequence[float]], question: Sequence[float]) ->
     return _best_first(matrix @ target / np.maximum(norms, 1e-9))
 
 
+def warm_up() -> None:
+    """Imports what takes its time to import, so that the first search need not wait for it."""
+    lexical(["warm"], ["warm"])
+
+
 def _best_first(scores: NDArray[np.float32]) -> list[int]:
     least = max(float(scores.max()) * RELEVANT, 1e-9)
     return [int(place) for place in (-scores).argsort(kind="stable") if scores[place] >= least]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from hookline import Embedder
 from hookline_websearch.choosing import Candidate, CountTokens, choose
@@ -13,6 +12,7 @@ from hookline_websearch.merging import at_most
 from hookline_websearch.page import Page
 from hookline_websearch.passages import Passage
 from hookline_websearch.provider import Hit, Query, SearchProvider, TimeRange
+from hookline_websearch.reading import Reads, read_some
 from hookline_websearch.searching import search
 from hookline_websearch.settings import DepthSettings
 from hookline_websearch.stopwatch import Stopwatch
@@ -21,25 +21,17 @@ from hookline_websearch.urls import canonical, site_of
 SEARCHING = 0.65
 """Share of a round's time after which search providers are no longer waited for."""
 
-CHOOSING = 0.1
+CHOOSING = 0.15
 """Share of the whole time that is kept for choosing."""
 
-SPARE = 2
-"""Pages that are begun beyond those wanted, since some always fail."""
+MEANING = 0.25
+"""Share of the whole time that comparing by meaning may take."""
 
 Report = Callable[[str, str], None]
 """Told the step and a detail for people."""
 
 Further = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
 """Further queries, from what was found so far and the queries that found it."""
-
-
-class Reads(Protocol):
-    """What reads pages; `hookline_websearch.reader.Reader` does."""
-
-    async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
-        """The pages at these addresses, those that could be read in so many seconds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,31 +165,11 @@ class Research:
         """Reads pages until enough have text or the time is up; the other hits stay as found."""
         found = {canonical(hit.url): hit for hit in hits}
         self._found.hits |= found
-        begun = dict(list(found.items())[: wanted + SPARE if wanted else 0])
-        if not begun:
-            return
-        self._report("reading", ", ".join(dict.fromkeys(site_of(h.url) for h in begun.values())))
-        seconds = self._time() / rounds_left
-        tasks = {
-            asyncio.create_task(self._reader.read([hit.url], seconds)): key
-            for key, hit in begun.items()
-        }
-        try:
-            await self._until_enough(tasks, wanted)
-        finally:
-            for unfinished in tasks:
-                unfinished.cancel()
-            await asyncio.wait(tasks)
-
-    async def _until_enough(self, tasks: dict[asyncio.Task[list[Page]], str], wanted: int) -> None:
-        waiting = set(tasks)
-        read = 0
-        while waiting and read < wanted:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                for page in task.result():
-                    self._found.pages[tasks[task]] = page
-                    read += bool(page.text)
+        if found and wanted:
+            sites = [site_of(hit.url) for hit in list(found.values())[:wanted]]
+            self._report("reading", ", ".join(dict.fromkeys(sites)))
+            seconds = self._time() / rounds_left
+            self._found.pages |= await read_some(self._reader, found, wanted, seconds)
 
     async def _next_queries(self) -> list[str]:
         """What to search for next, from the best that was found."""
@@ -227,7 +199,7 @@ class Research:
             budget,
             self._count,
             embedder=self._embedder,
-            seconds=self._watch.left,
+            seconds=min(self._watch.left, MEANING * self._task.limits.seconds),
         )
         order = dict.fromkeys(passage.page for passage in passages)
         return [
