@@ -199,7 +199,7 @@ async def _content(response: httpx.Response, most: int) -> Fetched:
     declared["Content-Type"] = response.headers.get("Content-Type", "").strip()
     media_type = declared.get_content_type() if declared["Content-Type"] else ""
     if media_type.startswith(NEVER_TEXT):
-        raise Unread(f"it is {media_type}, which is no text", url)
+        raise Unread(f"it is {media_type[:80]}, which is no text", url)
     unpacked = Unpacked(response.headers.get("Content-Encoding", ""))
     body, whole = await unpacked.read(response.aiter_raw(), most)
     return Fetched(

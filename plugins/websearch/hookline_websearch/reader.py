@@ -112,7 +112,7 @@ class Reader:
     async def _page(self, url: str, fetched: Fetched) -> tuple[Page, Content]:
         media_type = kind(fetched.media_type, fetched.body)
         if not media_type:
-            what = fetched.media_type or "binary data"
+            what = fetched.media_type[:80] or "binary data"
             raise Unread(f"it is {what}, which is no text", fetched.url)
         if media_type == PDF:
             content = await self._pdf(fetched)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hookline_websearch.browser.arguments import ARGUMENTS
 from hookline_websearch.browser.design import describe, script
 from hookline_websearch.browser.find import find_browser
 from hookline_websearch.browser.proxy import GuardedProxy, Ticket
@@ -28,26 +29,6 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 log = logging.getLogger(__name__)
-
-ARGUMENTS = (
-    # Without this, a proxy is not used for loopback.
-    "--proxy-bypass-list=<-loopback>",
-    # Names are the proxy's to look up; this is for every way that would not ask it.
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    "--dns-prefetch-disable",
-    "--disable-quic",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-domain-reliability",
-    "--disable-sync",
-    "--disable-extensions",
-    "--no-pings",
-    "--no-first-run",
-    "--mute-audio",
-    "--js-flags=--max-old-space-size=512",
-)
 
 VISITS = 2
 """Pages that are open at once."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from lxml.html import HtmlElement
 
@@ -33,30 +32,48 @@ stands."""
 SIGNS = re.compile(r"[\W_]+")
 
 
-def keep_chosen(tree: HtmlElement, chosen: str) -> HtmlElement:
-    """Drops the blocks of a tree whose text is not in the chosen one; returns the tree."""
-    lines = {_letters(line) for line in chosen.splitlines()}
-    text = _letters(chosen)
+class Chosen:
+    """A text that was chosen, asked for parts of it; only letters and digits count."""
 
-    def is_chosen(part: str) -> bool:
+    def __init__(self, text: str) -> None:
+        self._lines = {_letters(line) for line in text.splitlines()}
+        self._text = _letters(text)
+
+    def __contains__(self, part: str) -> bool:
         letters = _letters(part)
-        if len(letters) <= SHORT:
-            return not letters or letters in lines
-        if letters in lines or letters in text:
+        if not letters or letters in self._lines:
             return True
+        return len(letters) > SHORT and (letters in self._text or self._mostly(letters))
+
+    def keeps(self, block: HtmlElement) -> bool:
+        """Whether a block, or what it is the heading of, was chosen."""
+        if self._holds(block):
+            return True
+        follows = block.getnext() if block.tag in HEADINGS else None
+        return follows is not None and follows.tag not in HEADINGS and self._holds(follows)
+
+    def _holds(self, block: HtmlElement) -> bool:
+        if block.tag not in WHOLE:
+            return block.text_content() in self
+        rows = [row.text_content() for row in block.iter("tr")] or block.text_content().splitlines()
+        rows = [row for row in rows if row.strip()]
+        return sum(row in self for row in rows) >= ENOUGH * len(rows)
+
+    def _mostly(self, letters: str) -> bool:
         pieces = [letters[start : start + PIECE] for start in range(0, len(letters), PIECE)]
         pieces = pieces[:PIECES]
-        return sum(piece in text for piece in pieces) > ENOUGH * len(pieces)
+        return sum(piece in self._text for piece in pieces) > ENOUGH * len(pieces)
 
-    blocks = list(tree.iter(*BLOCKS, *WHOLE))
+
+def keep_chosen(tree: HtmlElement, text: str) -> HtmlElement:
+    """Drops the blocks of a tree whose text is not in the chosen one; returns the tree."""
+    chosen = Chosen(text)
+    blocks = [block for block in tree.iter(*BLOCKS, *WHOLE) if not _is_inside_whole(block)]
     outer = _outer(blocks)
     unwanted = [
         block
         for block in blocks
-        if (block.tag in WHOLE or block not in outer)
-        and not any(True for _ in block.iterancestors(*WHOLE))
-        and not _kept(block, is_chosen)
-        and not _heads(block, is_chosen)
+        if (block.tag in WHOLE or block not in outer) and not chosen.keeps(block)
     ]
     between = _lists_between(tree, set(unwanted))
     for block in unwanted:
@@ -64,9 +81,13 @@ def keep_chosen(tree: HtmlElement, chosen: str) -> HtmlElement:
             drop(block)
     borders = outer.union(blocks)
     for block in outer:
-        if block.tag not in WHOLE and not any(True for _ in block.iterancestors(*WHOLE)):
-            _keep_runs(block, borders, is_chosen)
+        if block.tag not in WHOLE:
+            _keep_runs(block, borders, chosen)
     return tree
+
+
+def _is_inside_whole(block: HtmlElement) -> bool:
+    return next(block.iterancestors(*WHOLE), None) is not None
 
 
 def _lists_between(tree: HtmlElement, unwanted: set[HtmlElement]) -> set[HtmlElement]:
@@ -82,12 +103,6 @@ def _is_wanted(block: HtmlElement | None, unwanted: set[HtmlElement]) -> bool:
     return block is not None and block.tag in (*HEADINGS, "p", *WHOLE) and block not in unwanted
 
 
-def _heads(block: HtmlElement, is_chosen: Callable[[str], bool]) -> bool:
-    """Whether it is the heading of something that was chosen."""
-    follows = block.getnext() if block.tag in HEADINGS else None
-    return follows is not None and follows.tag not in HEADINGS and _kept(follows, is_chosen)
-
-
 def _outer(blocks: list[HtmlElement]) -> set[HtmlElement]:
     """What holds blocks."""
     outer: set[HtmlElement] = set()
@@ -99,9 +114,7 @@ def _outer(blocks: list[HtmlElement]) -> set[HtmlElement]:
     return outer
 
 
-def _keep_runs(
-    outer: HtmlElement, blocks: set[HtmlElement], is_chosen: Callable[[str], bool]
-) -> None:
+def _keep_runs(outer: HtmlElement, blocks: set[HtmlElement], chosen: Chosen) -> None:
     """Takes out text that stands between the blocks in another and was not chosen."""
     run: list[HtmlElement] = []
     before: HtmlElement | None = None
@@ -111,7 +124,7 @@ def _keep_runs(
             continue
         first = (outer.text if before is None else before.tail) or ""
         text = first + "".join(f"{part.text_content()}{part.tail or ''}" for part in run)
-        if text.strip() and not is_chosen(text):
+        if text.strip() and text not in chosen:
             if before is None:
                 outer.text = None
             else:
@@ -119,14 +132,6 @@ def _keep_runs(
             for part in run:
                 outer.remove(part)
         run, before = [], child
-
-
-def _kept(block: HtmlElement, is_chosen: Callable[[str], bool]) -> bool:
-    if block.tag not in WHOLE:
-        return is_chosen(block.text_content())
-    rows = [row.text_content() for row in block.iter("tr")] or block.text_content().splitlines()
-    rows = [row for row in rows if row.strip()]
-    return sum(map(is_chosen, rows)) >= ENOUGH * len(rows)
 
 
 def _letters(text: str) -> str:
