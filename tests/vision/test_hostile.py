@@ -31,7 +31,9 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
         if kind == 0:
             changed[place] = chance.randrange(256)
         elif kind == 1:
-            changed[place : place + 4] = chance.choice((b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff"))
+            changed[place : place + 4] = chance.choice(
+                (b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff")
+            )
         elif kind == 2:
             del changed[place : place + chance.randrange(1, 9)]
         elif kind == 3:
