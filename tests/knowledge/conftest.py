@@ -98,6 +98,12 @@ class Reader:
         count: int = await plugin.base.store.count()
         return count
 
+    async def until_rows(self, wanted: int) -> None:
+        """Waits until the store holds so many passages: rows that nobody sees go a moment later."""
+        async with asyncio.timeout(20):
+            while await self.rows() != wanted:
+                await asyncio.sleep(0.02)
+
     async def until_idle(self) -> None:
         """Waits until nothing is being read."""
         async with asyncio.timeout(20):

@@ -118,7 +118,7 @@ async def test_the_same_bytes_again_replace(reader: Any) -> None:
             vector_store_id=store, file=("two.txt", LEAVE.encode()), poll_interval_ms=20
         )
         assert [member.id for member in (await members.list(store)).data] == [new.id] != [old.id]
-        assert await at.rows() == 1
+        await at.until_rows(1)
         again = await members.create_and_poll(
             new.id, vector_store_id=store, attributes={"a": 1}, poll_interval_ms=20
         )
