@@ -380,3 +380,21 @@ async def test_a_relative_folder_is_one_of_the_working_folder(
     async with opened(Path("db")) as store:
         await add(store, 1, 10, "The barn is red.")
     assert list((tmp_path / "db").glob("*.lance"))
+
+
+async def test_indexes_do_not_fall_into_ever_more_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hookline_knowledge.store.space.MOST_PARTS", 2)
+    rng = np.random.default_rng(1)
+    async with opened(tmp_path, index_from=500) as store:
+        for document in range(6):
+            made = chunks(*(f"x{document}x{number}" for number in range(300)))
+            await store.add(MODEL, 1, document, made, blobs(300, rng).tolist())
+            (space,) = store._spaces.values()
+            await space.tidy()
+            assert await space._parts("vector") <= 2
+            assert await space._parts("text") <= 2
+        assert space._indexed
+        found = await space.search(Query("x5x7", blobs(1, rng)[0].tolist(), MODEL, limit=100))
+        assert "x5x7" in {hit.text for hit in found}

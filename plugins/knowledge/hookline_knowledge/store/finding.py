@@ -49,7 +49,7 @@ async def _by_vector(
     if exact:
         query = query.bypass_vector_index()
     else:
-        query = query.ef(max(BREADTH, 2 * wanted)).refine_factor(REFINE)
+        query = query.ef(max(BREADTH, REFINE * wanted)).refine_factor(REFINE)
     return await _rows(query, "_distance")
 
 

@@ -20,6 +20,7 @@ def lancedb() -> ModuleType:
     nothing here forks and goes on as Python, they are left out.
     """
     with _IMPORTING:
+        os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")  # else it warns of itself
         register: Any = os.register_at_fork
 
         def register_others(**handlers: Callable[[], object]) -> None:
