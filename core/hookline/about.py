@@ -110,7 +110,8 @@ def _applies(requirement: Requirement, extras: Collection[str]) -> bool:
 
 def _version_range(value: Any) -> str:
     try:
-        return str(SpecifierSet(value))
+        SpecifierSet(value)
+        return str(value)
     except (InvalidSpecifier, TypeError, AttributeError):
         raise ValueError(f"'api' must be a range such as '>=1.0,<2', not {value!r}") from None
 

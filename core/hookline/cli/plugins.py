@@ -5,6 +5,7 @@ Nothing of a plugin is run here but by ``check``: the commands work where every 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,8 +63,11 @@ def list_plugins(ctx: click.Context, as_json: bool) -> None:
 
 
 def _row(about: Mapping[str, Any]) -> tuple[object, ...]:
-    joined = [", ".join(about[column]) for column in ("fields", "hooks", "settings")]
-    return about["name"], about["state"], about["version"], about["reason"], *joined
+    fields, hooks, settings = (about[column] for column in ("fields", "hooks", "settings"))
+    # on a terminal a column of many names leaves no room for the others
+    shown = len(settings) if sys.stdout.isatty() else ", ".join(settings)
+    first = (about["name"], about["state"], about["version"], about["reason"])
+    return *first, ", ".join(fields), ", ".join(hooks), shown
 
 
 def _say_whose_states(settings: Settings, running: Running | None) -> None:
