@@ -24,11 +24,15 @@ import httpx
 import psutil
 from rich.console import Console
 
-from hookline import Exchange, Job, hookimpl
+from hookline import Caller, EngineStats, Exchange, Job, hookimpl
+from hookline.api.schema import ChatRequest
 from hookline.cli.serve import address, listen, loop_factory, run
 from hookline.config import Settings
+from hookline.discovery import load_plugins
 from hookline.engines.scripted import ScriptedEngine, say
 from hookline.kernel import Kernel
+from hookline.metrics import Metrics
+from hookline.plugins import Plugins
 
 TOKENS = 64
 BODY = {"messages": [{"role": "user", "content": "How do bridges carry their load?"}]}
@@ -136,6 +140,36 @@ async def measure(requests: int, plugins: int, stream: bool, max_tokens: int) ->
     return Cost(plugins, stream, max_tokens, round(used * each, 3), round(waited * each, 3))
 
 
+async def hooks_cost(plugins: int, requests: int = 2000) -> float:
+    """Microseconds of processor time that the hooks of one request take, without a server around
+    them: on a busy machine the only figure that tells six plugins from none."""
+    loaded = load_plugins(
+        Settings(plugins=[]), extra={f"idle-{number}": Idle() for number in range(plugins)}
+    )
+    loaded.isolation.watch = Metrics(EngineStats).hook
+    before = 0.0
+    for number in range(requests + requests // 10):
+        if number == requests // 10:  # the first ones only warm up
+            before = time.process_time()
+        await _hooks(
+            loaded, Exchange("id", 0, "model", ChatRequest.model_construct(messages=[]), Caller())
+        )
+    return (time.process_time() - before) / requests * 1e6
+
+
+async def _hooks(plugins: Plugins, exchange: Exchange) -> None:
+    job = Job([1])
+    await plugins.admit(exchange)
+    await plugins.transform(exchange)
+    plugins.template_vars(exchange)
+    await plugins.shape_job(exchange, job)
+    plugins.stages(exchange, job)
+    plugins.opening_fields(exchange)
+    plugins.response_headers(exchange)
+    plugins.closing_fields(exchange)
+    await plugins.settle(exchange, None)
+
+
 async def main(requests: int, as_json: bool) -> None:
     """Measures every kind and prints a table."""
     kinds = [(n, stream, t) for n in (0, 6) for stream in (False, True) for t in (1, TOKENS)]
@@ -146,6 +180,8 @@ async def main(requests: int, as_json: bool) -> None:
     print(f"{'plugins':>8} {'stream':>7} {'tokens':>7} {'cpu ms':>8} {'latency ms':>11}")
     for c in costs:
         print(f"{c.plugins:8} {c.stream!s:>7} {c.max_tokens:7} {c.cpu_ms:8} {c.latency_ms:11}")
+    none, six = await hooks_cost(0), await hooks_cost(6)
+    print(f"all hooks of a request: {none:.0f} µs without plugins, {six:.0f} µs with six")
 
 
 if __name__ == "__main__":
