@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from hookline import Server
 from hookline_knowledge.catalog import Chunking
@@ -14,6 +15,7 @@ from hookline_knowledge.ingest import Ingest
 from hookline_knowledge.intake import Intake
 from hookline_knowledge.library import Library
 from hookline_knowledge.parsing import Parser
+from hookline_knowledge.pictures.gallery import Gallery
 from hookline_knowledge.search import Searcher
 from hookline_knowledge.settings import KnowledgeSettings
 from hookline_knowledge.store import Store
@@ -37,13 +39,15 @@ class KnowledgeBase:
         self.file_bytes = settings.parsing.file_mb * MIB
         self.chunking = Chunking(settings.chunk_tokens, settings.chunk_overlap_tokens)
         self._is_store_open = False
-        self.store = Store(settings.uri or str(folder / "store"), settings.storage_options)
+        self.store = Store(_uri(settings, folder), settings.storage_options)
+        self.gallery = _gallery(settings, folder)
         self.parser = Parser(settings.parsing)
         self.embedder = embedder
         self.library = Library(folder, self._drop, server.clock)
-        self.searcher = Searcher(self.library, self.store, embedder, settings.floor)
+        self.searcher = Searcher(self.library, self.store, embedder, settings.floor, self.gallery)
         self.answering = Answering(server, self.library, self.searcher, settings.chat)
-        self._intake = Intake(self.library, reader(server, self.parser), self.store, embedder)
+        read = reader(server, self.parser)
+        self._intake = Intake(self.library, read, self.store, embedder, self.gallery)
         self.reader = self.ingest()
 
     @asynccontextmanager
@@ -53,10 +57,10 @@ class KnowledgeBase:
         async with AsyncExitStack() as stack:
             await self.library.open()
             stack.push_async_callback(self.library.close)
-            stack.push_async_callback(self._close_store)
+            stack.push_async_callback(self._close_stores)
             stack.push_async_callback(self.parser.close)
             if passages:
-                await self._open_store()
+                await self._open_stores()
             yield
 
     def ingest(self, batch: str | None = None) -> Ingest:
@@ -64,16 +68,37 @@ class KnowledgeBase:
         parallel = self._settings.parsing.workers
         return Ingest(self.library, self._intake, parallel=parallel, batch=batch)
 
-    async def _open_store(self) -> None:
+    async def _open_stores(self) -> None:
         if not self._is_store_open:
-            await self.store.open()
+            for store in self._stores:
+                await store.open()
             self._is_store_open = True
 
-    async def _close_store(self) -> None:
+    async def _close_stores(self) -> None:
         if self._is_store_open:
             self._is_store_open = False
-            await self.store.close()
+            for store in self._stores:
+                await store.close()
+            if self.gallery is not None:
+                self.gallery.close()
 
     async def _drop(self, documents: Sequence[int]) -> None:
-        await self._open_store()
-        await self.store.delete(documents)
+        await self._open_stores()
+        for store in self._stores:
+            await store.delete(documents)
+
+    @property
+    def _stores(self) -> list[Store]:
+        return [self.store] if self.gallery is None else [self.store, self.gallery.store]
+
+
+def _uri(settings: KnowledgeSettings, folder: Path) -> str:
+    return settings.uri or str(folder / "store")
+
+
+def _gallery(settings: KnowledgeSettings, folder: Path) -> Gallery | None:
+    """What looks at pictures, in a store of its own below that of the passages."""
+    if settings.pictures.checkpoint is None:
+        return None
+    uri = f"{_uri(settings, folder).rstrip('/')}/pictures"
+    return Gallery(settings.pictures, Store(uri, settings.storage_options))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from hookline import Document, Embedder
-from hookline_knowledge.catalog import Member
+from hookline_knowledge.catalog import Member, StoredFile
 from hookline_knowledge.chunks import Chunk, Count, chunked
 from hookline_knowledge.documents import ReadFile
 from hookline_knowledge.embedding import EmbedderOf
 from hookline_knowledge.ingest import Taken
 from hookline_knowledge.library import Library
 from hookline_knowledge.parsing import Unreadable
+from hookline_knowledge.pictures.gallery import Gallery
 from hookline_knowledge.store import Store
 
 EMBEDDED_AT_ONCE = 64
@@ -23,12 +25,18 @@ class Intake:
     """Takes files in. Cancelling ends what is under way, between two steps of it."""
 
     def __init__(
-        self, library: Library, read: ReadFile, store: Store, embedder: EmbedderOf
+        self,
+        library: Library,
+        read: ReadFile,
+        store: Store,
+        embedder: EmbedderOf,
+        gallery: Gallery | None = None,
     ) -> None:
         self._library = library
         self._read = read
         self._store = store
         self._embedder = embedder
+        self._gallery = gallery
 
     async def __call__(self, member: Member) -> Taken:
         """Takes a member in.
@@ -37,6 +45,16 @@ class Intake:
         """
         file = await self._library.file(member.file)
         path = self._library.blobs.path(file.hash)
+        seen = await self._gallery.add(member, file, path) if self._gallery else 0
+        try:
+            taken = await self._take_text(member, file, path)
+        except Unreadable:
+            if not seen:
+                raise
+            return Taken(seen)  # a picture without text
+        return Taken(seen + taken.bytes, taken.notes)
+
+    async def _take_text(self, member: Member, file: StoredFile, path: Path) -> Taken:
         document = await self._read(path, file.name, file.media_type)
         embedder = await self._embedder()
         chunks = await cut(document, member, embedder)

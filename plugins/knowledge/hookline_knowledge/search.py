@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hookline import InvalidRequest
 from hookline_knowledge.catalog import Collection, Member, StoredFile, collections, files, members
 from hookline_knowledge.embedding import EmbedderOf
 from hookline_knowledge.filters import Comparison, Compound, matches
 from hookline_knowledge.library import Library
+from hookline_knowledge.pictures.gallery import Gallery, is_picture_url
 from hookline_knowledge.store import Hit, Query, Store
 from hookline_knowledge.store.fusion import fused
 
@@ -36,11 +38,24 @@ class Passage:
 class Searcher:
     """Searches collections. ``floor`` is the similarity below which nothing is an answer."""
 
-    def __init__(self, library: Library, store: Store, embedder: EmbedderOf, floor: float) -> None:
+    def __init__(
+        self,
+        library: Library,
+        store: Store,
+        embedder: EmbedderOf,
+        floor: float,
+        gallery: Gallery | None = None,
+    ) -> None:
         self._library = library
         self._store = store
         self._embedder = embedder
         self._floor = floor
+        self._gallery = gallery
+
+    @property
+    def sees(self) -> bool:
+        """Whether pictures are looked at."""
+        return self._gallery is not None
 
     async def search(
         self,
@@ -53,24 +68,52 @@ class Searcher:
     ) -> list[Passage]:
         """The best passages for one or several queries, best first.
 
-        ``floor`` overrides the setting; ``filters`` go by the attributes of files. Raises
-        KnowledgeUnavailable.
+        A query may be a picture, as a ``data:`` URL. ``floor`` overrides the setting for passages;
+        ``filters`` go by the attributes of files. Raises KnowledgeUnavailable, and InvalidRequest
+        for a picture where none is looked at.
         """
         numbers = [collection.number for collection in among if collection.state == "open"]
         only = await self._passing(numbers, filters) if filters is not None else None
         if not numbers or only == []:
             return []
+        texts = [query for query in queries if not is_picture_url(query)]
         least = self._floor if floor is None else floor
-        embedder = await self._embedder()
-        vectors = await embedder.embed(queries, kind="query")
-        rankings = [
-            await self._store.search(
-                Query(text, vector, embedder.name, numbers, only, limit + SPARE_HITS, least)
-            )
-            for text, vector in zip(queries, vectors, strict=True)
-        ]
+        rankings = await self._by_text(texts, numbers, only, limit + SPARE_HITS, least)
+        rankings += await self._pictures(queries, numbers, only, limit + SPARE_HITS)
         await self._touch(among)
         return (await self._passages(_merged(rankings)))[:limit]
+
+    async def _by_text(
+        self,
+        texts: Sequence[str],
+        numbers: Sequence[int],
+        only: Sequence[int] | None,
+        limit: int,
+        floor: float,
+    ) -> list[list[Hit]]:
+        if not texts:
+            return []
+        embedder = await self._embedder()
+        vectors = await embedder.embed(texts, kind="query")
+        return [
+            await self._store.search(
+                Query(text, vector, embedder.name, numbers, only, limit, floor)
+            )
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+
+    async def _pictures(
+        self, queries: Sequence[str], numbers: Sequence[int], only: Sequence[int] | None, limit: int
+    ) -> list[list[Hit]]:
+        if self._gallery is None:
+            if any(map(is_picture_url, queries)):
+                raise InvalidRequest(
+                    "Searching for a picture needs [plugin.knowledge.pictures] checkpoint.",
+                    param="query",
+                )
+            return []
+        search = self._gallery.search
+        return [await search(numbers, query, limit=limit, only=only) for query in queries]
 
     async def _touch(self, among: Sequence[Collection]) -> None:
         """Notes that collections are used; days are counted, so not every search needs to."""

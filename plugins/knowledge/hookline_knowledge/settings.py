@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from hookline_knowledge.chat.settings import ChatSettings
 from hookline_knowledge.parsing.settings import ParsingSettings
+from hookline_knowledge.pictures.settings import PictureSettings
 
 
 class KnowledgeSettings(BaseModel):
@@ -16,8 +17,8 @@ class KnowledgeSettings(BaseModel):
     embedder: str = Field(
         "minilm",
         min_length=1,
-        description="What turns text into vectors: 'minilm', a .gguf file, owner/repo[:file] on the "
-        "hub, the base URL of an OpenAI-compatible server, or the name of another plugin's.",
+        description="What turns text into vectors: 'minilm', a .gguf file, owner/repo[:file] of "
+        "the hub, the base URL of an OpenAI-compatible server, or the name of another plugin's.",
     )
     embedder_model: str | None = Field(
         None, description="The model to ask for at the base URL; by default its first that embeds."
@@ -59,6 +60,9 @@ class KnowledgeSettings(BaseModel):
     )
     parsing: ParsingSettings = Field(
         default=ParsingSettings(), description="What reading a file may cost."
+    )
+    pictures: PictureSettings = Field(
+        default=PictureSettings(), description="Whether pictures are looked at."
     )
     chat: ChatSettings = Field(
         default=ChatSettings(), description="How passages get into a conversation."

@@ -21,9 +21,13 @@ HEADER = "X-Knowledge-Sources"
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a request asks: its question, the conversation as it came, and where to look."""
+    """What a request asks: its question, the conversation as it came, and where to look.
+
+    ``pictures`` are those of the last user message, as ``data:`` URLs, where pictures are looked
+    at."""
 
     question: str
+    pictures: Sequence[str]
     said: Sequence[Message]
     among: Sequence[Collection]
 
@@ -44,7 +48,9 @@ class Answering:
         before other plugins add to it."""
         if asked := wanted(exchange):
             said = list(exchange.messages)
-            exchange.state[KIND] = _Asked(question_of(said), said, await self._collections(asked))
+            among = await self._collections(asked)
+            pictures = pictures_of(said) if self._searcher.sees else []
+            exchange.state[KIND] = _Asked(question_of(said), pictures, said, among)
 
     async def add_passages(self, exchange: Exchange) -> None:
         """Searches, and adds what was found to the last user message, as text that is data."""
@@ -66,13 +72,14 @@ class Answering:
     async def _found(self, asked: _Asked) -> list[Passage]:
         """What the last message finds; where that is little, what the conversation asks for too."""
         settings, search = self._settings, self._searcher.search
-        found = await search(asked.among, [asked.question], limit=settings.passages)
+        queries = [asked.question, *asked.pictures]
+        found = await search(asked.among, queries, limit=settings.passages)
         if found and found[0].similarity >= settings.strong_similarity:
             return found
         if settings.rewrite == "never" or not can_depend(asked.said):
             return found
-        query = await rewritten(self._server, asked.said)
-        return await search(asked.among, [asked.question, query], limit=settings.passages)
+        queries.append(await rewritten(self._server, asked.said))
+        return await search(asked.among, queries, limit=settings.passages)
 
     def _fitting(self, exchange: Exchange, found: Sequence[Passage]) -> list[Passage]:
         engine = self._server.engine
@@ -121,6 +128,12 @@ def question_of(said: Sequence[Message]) -> str:
             code="invalid_request",
         )
     return users[-1].strip()
+
+
+def pictures_of(said: Sequence[Message]) -> list[str]:
+    """The pictures of the last user message, as they came."""
+    users = [message for message in said if message.role == "user"]
+    return [image.image_url.url for image in users[-1].images] if users else []
 
 
 def opening_fields(exchange: Exchange) -> Mapping[str, Any]:

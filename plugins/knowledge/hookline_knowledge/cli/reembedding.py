@@ -7,6 +7,8 @@ from hookline_knowledge.base import KnowledgeBase
 from hookline_knowledge.catalog import collections, files, members
 from hookline_knowledge.cli.adding import Summary, progress
 from hookline_knowledge.intake import embedded
+from hookline_knowledge.parsing import Unreadable
+from hookline_knowledge.pictures.gallery import Gallery
 
 
 async def reembed_all(base: KnowledgeBase, name: str | None, *, quiet: bool) -> Summary:
@@ -34,7 +36,23 @@ async def reembed_all(base: KnowledgeBase, name: str | None, *, quiet: bool) -> 
             except ApiError as error:
                 summary.failed[named] = error.message
             bar.advance(task)
+    if base.gallery is not None:
+        await _look_again(base, base.gallery, numbers, summary)
     return summary
+
+
+async def _look_again(
+    base: KnowledgeBase, gallery: Gallery, numbers: list[int], summary: Summary
+) -> None:
+    """The same for pictures, whose bytes are looked at again."""
+    old = await gallery.store.outdated(await gallery.model(), numbers)
+    for seq, member in (await base.library.catalog.read(members.visible, old)).items():
+        file = await base.library.file(member.file)
+        try:
+            await gallery.reembed(seq, base.library.blobs.path(file.hash))
+            summary.added.append(file.name)
+        except (ApiError, Unreadable) as error:
+            summary.failed[file.name] = str(error)
 
 
 async def _name(base: KnowledgeBase, seq: int) -> str:

@@ -1,0 +1,1 @@
+"""Pictures in collections, found by text and by other pictures."""
