@@ -148,6 +148,16 @@ def test_its_thread_ends(server: LocalServer, chat: Any) -> None:
     assert "hookline-test-server" not in [thread.name for thread in threading.enumerate()]
 
 
+def test_it_starts_once_for_many_threads(server: LocalServer) -> None:
+    texts: list[str] = []
+    threads = [threading.Thread(target=lambda: texts.append(server.chat().text)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == ["Hello, world."] * 4
+
+
 def test_start_errors_are_raised(server: LocalServer) -> None:
     server.use("no-such-plugin")
     with pytest.raises(Exception, match="There is no plugin 'no-such-plugin'"):

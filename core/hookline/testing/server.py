@@ -76,6 +76,7 @@ class LocalServer:
         self._settings: dict[str, Any] = {"data_dir": data_dir, "plugins": []}
         self._objects: dict[str, object] = {}
         self._running: _Running | None = None
+        self._starting = threading.Lock()
 
     # Before it starts
 
@@ -215,14 +216,19 @@ class LocalServer:
 
     def start(self) -> Self:
         """Starts it where it is not running yet. Raises StartError where it cannot."""
-        if self._running is None:
-            settings = Settings(**self._settings)
-            objects = {**self._objects, "scripted-model": self.model}
-            self.failures.listen()
-            running = _Running(lambda: Kernel(settings, plugins=objects, clock=self.clock))
-            running.start()
-            self._running, self.url = running, running.url
+        with self._starting:
+            if self._running is None:
+                self._running = self._begin()
         return self
+
+    def _begin(self) -> _Running:
+        settings = Settings(**self._settings)
+        objects = {**self._objects, "scripted-model": self.model}
+        self.failures.listen()
+        running = _Running(lambda: Kernel(settings, plugins=objects, clock=self.clock))
+        running.start()
+        self.url = running.url
+        return running
 
     def stop(self) -> None:
         """Stops it, with its plugins. It can be started again, with the same data."""
