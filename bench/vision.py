@@ -1,7 +1,8 @@
 """Measures what images cost, over HTTP: `python -m bench.vision --help`.
 
-A conversation with an image is asked twice, and so is one of as many tokens without; then the image
-is shown while others are answered. What images change in the answers of others is an error.
+A conversation with an image is asked again and again, and so is one of as many tokens without; then
+an image is shown while another answer is written. Four requests at once that do not get the answers
+of each alone are an error.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from hookline.config import DEFAULT_MODEL
 from hookline.models import find_model
 
 QUESTION = "What color is it?"
+PAUSE = 0.3
+"""Seconds after an answer, in which the server reads it again for the next turn."""
+
 COLORS = ("red", "blue", "green", "yellow")
 
 
@@ -86,8 +90,10 @@ class Bench:
         async with httpx.AsyncClient(timeout=600) as client:
             words = await self._image_tokens(client)
             for number in range(1, self.rounds + 1):
-                await self._twice(client, "image", looking(number, self.size))
-                await self._twice(client, "words", reading(number, words))
+                image, text = looking(number, self.size), reading(number, words)
+                for turn in ("new", "again", "again"):
+                    await self._first_token(client, f"image, {turn}", image)
+                    await self._first_token(client, f"words, {turn}", text)
                 await self._beside(client, number)
             await self._sixteen(client)
             return await self._alone_and_together(client)
@@ -106,10 +112,10 @@ class Bench:
         answer: dict[str, Any] = response.json()
         return answer
 
-    async def _twice(self, client: httpx.AsyncClient, kind: str, messages: Messages) -> None:
-        for time_ in ("new", "again"):
-            answer = await ask(client, self.url, messages, 4)
-            self.figures.add(f"first token, {kind}, {time_}", answer.first)
+    async def _first_token(self, client: httpx.AsyncClient, what: str, messages: Messages) -> None:
+        answer = await ask(client, self.url, messages, 4)
+        self.figures.add(f"first token, {what}", answer.first)
+        await asyncio.sleep(PAUSE)
 
     async def _beside(self, client: httpx.AsyncClient, number: int) -> None:
         """The longest pause of a stream while an image is looked at, and what encoding took."""
