@@ -59,7 +59,7 @@ async def test_what_a_killed_process_had_begun_is_done_anew(reader: Any) -> None
         await base.library.take_over()
         base.reader.wake()
         await at.until_idle()
-        assert await at.rows() == 2
+        await at.until_rows(2)
         page = await at.openai.vector_stores.search(store, query="text half there nobody")
         assert not [result for result in page.data if "nobody" in result.content[0].text]
 
@@ -79,14 +79,14 @@ async def test_what_is_removed_while_it_is_read_leaves_nothing(reader: Any) -> N
         await at.until_idle()
         left = await at.openai.vector_stores.files.list(store)
         assert [(member.id, member.status) for member in left.data] == [(three, "completed")]
-        assert await at.rows() == 1
+        await at.until_rows(1)
         store, _ = await begun(at, "a fourth text")
         await at.openai.vector_stores.delete(store)
         at.embedder.gate.set()
         async with asyncio.timeout(20):
             while base_of(at).reader._running:
                 await asyncio.sleep(0.01)
-        assert await at.rows() == 1
+        await at.until_rows(1)
 
 
 async def test_a_new_cut_replaces_the_old_one_when_it_is_complete(reader: Any) -> None:
