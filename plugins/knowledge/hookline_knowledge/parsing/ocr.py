@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hookline import ConfigError
 from hookline_knowledge.parsing.settings import ParsingSettings
 from hookline_knowledge.parsing.unreadable import Unreadable
 
@@ -35,12 +36,11 @@ class Ocr:
         return reader.read(image)
 
     def _loaded(self) -> TextReader:
-        from hookline.errors import MissingExtra
         from hookline.media.ocr import TextReader
 
         if self._reader is None:
             try:
                 self._reader = TextReader()
-            except MissingExtra as error:
+            except ConfigError as error:
                 raise Unreadable(f"{error}.", "unsupported_file") from error
         return self._reader
