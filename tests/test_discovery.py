@@ -15,6 +15,7 @@ from hookline.config import Settings
 from hookline.discovery import load_plugins
 from hookline.errors import ConfigError, PluginError
 from hookline.plugin import Plugin
+from hookline.survey import survey
 
 Install = Callable[..., None]
 
@@ -457,3 +458,12 @@ def test_an_essential_plugin_is_known_before_it_is_imported(install: Install) ->
 def test_what_a_plugin_says_of_itself_must_be_sound(install: Install) -> None:
     install("odd", "class Plugin:\n    requires = 'constraint'\n")
     assert "'requires' must be a set of names, not 'constraint'" in reason(loaded("odd")["odd"])
+
+
+@pytest.mark.parametrize("names", [["format"], ["tools", "format"]], ids=["off", "failed"])
+def test_whose_hook_it_is_that_nobody_adds_is_told(install: Install, names: list[str]) -> None:
+    code = "from hookline import hookimpl\nclass Plugin:\n    @hookimpl\n"
+    install("format", f"{code}    def tool_formats(self): ...\n")
+    words = reason(loaded(*names)["format"])
+    assert words == "has the hook 'tool_formats' of the plugin 'tools', which is not at work"
+    assert survey(Settings(plugins=names)).plugins["format"].plugin.reason == words

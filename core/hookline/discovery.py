@@ -22,7 +22,7 @@ from hookline.breaker import Breaker
 from hookline.choice import wanted
 from hookline.config import Settings, validate_plugin_table
 from hookline.errors import ConfigError, PluginError
-from hookline.outline import outline_of
+from hookline.outline import Outline, outline_of
 from hookline.plugin import Plugin
 from hookline.plugin_checks import Shape, check, fail
 from hookline.plugin_sources import GROUP, PluginSource, all_sources
@@ -54,7 +54,8 @@ def load_plugins(
     names = wanted(settings, sources, extra or {})
     plugins += [_made(sources[name], settings) for name in names]
     plugins += [_of_core(name, thing) for name, thing in (core or {}).items()]
-    check([(plugin, Shape.of(plugin)) for plugin in plugins], reserved)
+    shaped = [(plugin, Shape.of(plugin)) for plugin in plugins]
+    check(shaped, reserved, lambda hook: _adds(hook, sources.values()))
     _check_essential_names(settings, plugins)
     _check_essential(plugins)
     for plugin in plugins:
@@ -198,15 +199,25 @@ def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> Non
             raise ConfigError(f"'essential' names '{name}', which is no plugin in use.{hint}")
 
 
+def _adds(hook: str, sources: Iterable[PluginSource]) -> str | None:
+    """The plugin whose source says that it adds a hook."""
+    return next((source.name for source in sources if hook in _read(source).added), None)
+
+
+def _read(source: PluginSource) -> Outline:
+    """What a plugin's source says; nothing where it cannot be read."""
+    try:
+        kind = source.read()[1]
+        return outline_of(kind) if kind is not None else Outline(None, About())
+    except (Unreadable, PluginError, ValueError):
+        return Outline(None, About())
+
+
 def _lost_fields(plugin: Plugin, source: PluginSource | None) -> tuple[str, ...]:
     """The request fields of a plugin that failed, also where it could not even be imported."""
     if plugin.request_fields is not None:
         return tuple(plugin.request_fields.model_fields)
-    try:
-        kind = source.read()[1] if source is not None else None
-        return tuple(outline_of(kind).fields) if kind is not None else ()
-    except (Unreadable, PluginError, ValueError):
-        return ()
+    return tuple(_read(source).fields) if source is not None else ()
 
 
 def _check_essential(plugins: Iterable[Plugin]) -> None:

@@ -7,7 +7,7 @@ a `Shape`. Whatever is wrong becomes the reason of one plugin.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hookline.contract import (
@@ -68,14 +68,26 @@ def fail(plugin: Plugin, reason: str) -> None:
     plugin.state, plugin.reason = "failed", " ".join(reason.split())
 
 
-def check(plugins: Shaped, reserved: Iterable[str] = ()) -> None:
-    """Fails every plugin that does not fit; ``reserved`` are the request fields of the core."""
-    specs = _specs(plugins)
+Adds = Callable[[str], str | None]
+"""Which of the plugins that do not work would add a hook."""
+
+
+def check(plugins: Shaped, reserved: Iterable[str] = (), adds: Adds = lambda hook: None) -> None:
+    """Fails every plugin that does not fit; ``reserved`` are the request fields of the core.
+
+    Goes on until nothing changes: one that fails may be what another needs.
+    """
+    active = -1
+    while active != (active := sum(plugin.state == "active" for plugin, _ in plugins)):
+        specs = _specs(plugins)
+        for plugin, shape in plugins:
+            if plugin.state == "active":
+                _check_hooks(plugin, shape, specs, adds)
+        _check_requirements([plugin for plugin, _ in plugins])
+        _check_fields(plugins, reserved)
     for plugin, shape in plugins:
         if plugin.state == "active":
-            _check_one(plugin, shape, specs)
-    _check_fields(plugins, reserved)
-    _check_requirements([plugin for plugin, _ in plugins])
+            _advise(plugin, shape, specs)
 
 
 def _specs(plugins: Shaped) -> dict[str, HookMethod]:
@@ -91,48 +103,47 @@ def _specs(plugins: Shaped) -> dict[str, HookMethod]:
     return specs
 
 
-def _check_one(plugin: Plugin, shape: Shape, specs: HookMethods) -> None:
+def _check_hooks(plugin: Plugin, shape: Shape, specs: HookMethods, adds: Adds) -> None:
     methods = implemented(shape.methods, specs)
     plugin.hooks = tuple(methods)
-    needed = next((name for name, has_default in shape.fields.items() if not has_default), None)
-    if needed:
-        fail(plugin, f"its request field '{needed}' has no default, which every field needs")
+    orphan = next((name for name in methods if name not in specs and adds(name)), None)
+    if orphan:
+        fail(
+            plugin, f"has the hook '{orphan}' of the plugin '{adds(orphan)}', which is not at work"
+        )
     elif refused := first_problem(methods.values(), specs):
         fail(plugin, refused)
-    elif not methods:
+
+
+def _advise(plugin: Plugin, shape: Shape, specs: HookMethods) -> None:
+    """Tells what is no fault, but will not be as its author thinks."""
+    if not plugin.hooks:
         log.warning("plugin %s has no hooks; are its methods marked with hookimpl?", plugin.name)
-    else:
-        for told in deprecations(methods.values(), specs):
-            log.warning("plugin %s: %s", plugin.name, told)
+    for told in deprecations(implemented(shape.methods, specs).values(), specs):
+        log.warning("plugin %s: %s", plugin.name, told)
 
 
 def _check_fields(plugins: Shaped, reserved: Iterable[str]) -> None:
-    """Of two that claim one request field, the later is out of service."""
+    """Every field has a default, and of two that claim one the later is out of service."""
     owners = dict.fromkeys(reserved, "the core")
     for plugin, shape in plugins:
         if plugin.state != "active":
             continue
-        if clash := next((name for name in shape.fields if name in owners), None):
-            fail(
-                plugin,
-                f"its request field '{clash}' is taken by {owners[clash]}; take one of them out "
-                "of 'plugins'",
-            )
+        if needed := next((name for name, optional in shape.fields.items() if not optional), None):
+            fail(plugin, f"its request field '{needed}' has no default, which every field needs")
+        elif taken := next((name for name in shape.fields if name in owners), None):
+            owner = f"'{taken}' is taken by {owners[taken]}"
+            fail(plugin, f"its request field {owner}; take one of them out of 'plugins'")
         else:
             owners |= dict.fromkeys(shape.fields, f"the plugin '{plugin.name}'")
 
 
 def _check_requirements(plugins: Sequence[Plugin]) -> None:
-    """Fails those whose needs nobody meets, until nothing changes: one may have met another's."""
-    while True:
-        active = [plugin for plugin in plugins if plugin.state == "active"]
-        provided = {service for plugin in active for service in services(plugin)}
-        lacking = [plugin for plugin in active if plugin.about.requires - provided]
-        for plugin in lacking:
-            need = min(plugin.about.requires - provided)
-            fail(plugin, f"needs a plugin that provides '{need}', and none does")
-        if not lacking:
-            return
+    active = [plugin for plugin in plugins if plugin.state == "active"]
+    provided = {service for plugin in active for service in services(plugin)}
+    for plugin in active:
+        if missing := plugin.about.requires - provided:
+            fail(plugin, f"needs a plugin that provides '{min(missing)}', and none does")
 
 
 def services(plugin: Plugin) -> set[str]:

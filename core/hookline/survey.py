@@ -46,6 +46,11 @@ class Survey:
         outlines = [read.outline for read in self.plugins.values() if read.plugin.state == "active"]
         return [*marked(Hooks, SPEC), *(name for o in outlines if o for name in o.added)]
 
+    def adds(self, hook: str) -> str | None:
+        """The plugin that adds a hook, in use or not."""
+        outlines = {name: read.outline for name, read in self.plugins.items()}
+        return next((name for name, o in outlines.items() if o and hook in o.added), None)
+
     def order(self, hook: str) -> Order:
         """In which order those that nothing speaks against are called."""
         active = [read.plugin for read in self.plugins.values() if read.plugin.state == "active"]
@@ -70,7 +75,7 @@ def survey(settings: Settings, reserved: Iterable[str] = ()) -> Survey:
     if result.refusal:
         for read in result.plugins.values():
             read.plugin.reason = "not loaded: the configuration of plugins is refused"
-    check(_shaped(result.plugins), reserved)
+    check(_shaped(result.plugins), reserved, result.adds)
     return result
 
 
