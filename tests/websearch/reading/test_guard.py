@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -177,6 +179,22 @@ async def test_a_name_is_looked_up_once_a_connection(
         with pytest.raises(Unread, match="not an address of the public web"):
             await fetcher.fetch(url)
     assert names.asked == 2
+
+
+async def test_a_name_server_that_hangs_costs_the_deadline_only(fetchers: Any) -> None:
+    release, answered = threading.Event(), threading.Event()
+
+    def hang(*_: Any) -> list[Any]:
+        release.wait(60)
+        answered.set()
+        return []
+
+    async with fetchers(hang, allowed_ports=[80], robots=False) as fetcher:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await fetcher.fetch("http://slow.test/")
+        assert not answered.is_set()
+        release.set()
 
 
 async def test_refusals_tell_nothing_about_the_network(fetchers: Any) -> None:
