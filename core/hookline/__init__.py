@@ -37,7 +37,7 @@ from hookline.errors import (
     UnsupportedMedia,
 )
 from hookline.exchange import Caller, Exchange, Usage
-from hookline.hookspecs import hookimpl, hookspec
+from hookline.hookspecs import API_VERSION, hookimpl, hookspec
 from hookline.images import Image
 from hookline.messages import (
     ImagePart,
@@ -55,6 +55,7 @@ from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
 __version__ = "0.1.0"
 
 __all__ = [
+    "API_VERSION",
     "ApiError",
     "Caller",
     "Card",

@@ -62,8 +62,8 @@ def load_plugins(
         if plugin.state == "failed":
             plugin.lost_fields = _lost_fields(plugin, sources.get(plugin.name))
     found = {plugin.name: plugin for plugin in plugins}
-    for name in sources.keys() - found.keys():
-        found[name] = _off(sources[name])
+    for name, source in sources.items():
+        found.setdefault(name, _off(source))
     return Plugins(found, _registered(plugins), settings.isolation)
 
 
@@ -227,12 +227,12 @@ def _check_essential(plugins: Iterable[Plugin]) -> None:
 
 
 def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
-    """Registers last to first: pluggy calls the last registered first."""
+    """pluggy's register: every hook, and who implements it. `Plugins` knows the order."""
     manager = empty_manager()
     for plugin in plugins:
         if plugin.state == "active" and (specs := getattr(plugin.instance, "hookspecs", None)):
             manager.add_hookspecs(specs)
-    for plugin in reversed(plugins):
+    for plugin in plugins:
         if plugin.state == "active":
             try:
                 with warnings.catch_warnings():
