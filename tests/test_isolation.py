@@ -198,6 +198,16 @@ async def test_a_plain_hook_that_blocks_is_measured_and_in_the_end_left_alone(
     assert "moody" not in loaded.opening_fields(exchange(loaded))
 
 
+async def test_in_a_thread_a_plain_hook_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(0, 10_000, 5))
+    monkeypatch.setattr("hookline.isolation.time.perf_counter", lambda: float(next(clock)))
+    loaded = plugins(Time(), moody=Moody())
+    await asyncio.to_thread(loaded.opening_fields, exchange(loaded))
+    assert loaded.found["moody"].overruns == 0
+
+
 # Plugins that are paused
 
 

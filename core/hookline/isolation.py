@@ -160,7 +160,7 @@ class Isolation:
     ) -> None:
         seconds = time.perf_counter() - begin
         self.watch(call.plugin.name, call.hook, seconds, False)
-        if blocks and seconds > self.limits.blocking_seconds:
+        if blocks and seconds > self.limits.blocking_seconds and _on_the_loop():
             self._overrun(call, seconds)
         elif call.plugin.breaker.in_a_row:
             self.worked(call, exchange)
@@ -232,6 +232,15 @@ def _asks(exchange: Exchange | None, plugin: Plugin) -> bool:
 def _had_work(exchange: Exchange | None, plugin: Plugin) -> bool:
     """Whether a plugin's success means anything: one that was not asked has nothing to fail in."""
     return exchange is None or plugin.request_fields is None or _asks(exchange, plugin)
+
+
+def _on_the_loop() -> bool:
+    """Whether this thread runs the event loop; in another one nobody is kept waiting."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _is_cancelled() -> bool:
