@@ -241,8 +241,8 @@ async def test_a_page_cannot_pose_as_anything_else(searching: Any, model: Any, w
         body = (await server.chat(QUESTION, web_search=True)).json()
     prompt = model.prompts[-1]
     block = prompt[prompt.index("[1] Evil") : prompt.rindex("<|im_end|>")]
-    head, *lines = block.splitlines()
-    assert all(line.startswith("> ") for line in lines)
+    head, *lines, _, last = block.splitlines()
+    assert all(line.startswith("> ") for line in lines) and last.endswith(QUESTION)
     assert "[7]" not in head and "[3]" not in block
     assert not set("\u202e\u200b\U000e0041") & set(prompt)
     assert len(body["sources"]) == 1
@@ -273,7 +273,8 @@ async def test_passages_leave_room_in_a_small_context(searching: Any, model: Any
     assert response.status_code == 200, body
     assert body["choices"][0]["message"]["content"] == model.answer
     assert body["sources"]
-    assert len(model.prompts[-1].encode()) < 1800 - 200
+    assert body["usage"]["prompt_tokens"] <= 1800 - 200
+    assert body["timings"]["dropped_messages"] == 0
     assert QUESTION in model.prompts[-1]
 
 
@@ -327,7 +328,7 @@ async def test_how_a_linked_page_looks_is_told(searching: Any, model: Any, web: 
         await server.chat(f"Describe {links}", web_search=True)
         stream = await server.chat(f"Describe {links}", web_search=True, stream=True)
     prompt = model.prompts[0]
-    looks = prompt[prompt.index("how linked pages look") :]
+    looks = prompt[prompt.index("how linked pages look") : prompt.index("Below are passages")]
     assert f"{web.url('/history')}\n> colours: navy on white\n> fonts: Georgia" in looks
     assert "[1]" not in looks and "nowhere" not in looks
     steps = [

@@ -53,12 +53,15 @@ def test_the_best_passage_is_the_snippet_and_the_text_is_in_order() -> None:
 
 
 def test_what_the_model_is_told() -> None:
-    text = told(3, [source(), source(None, "One.\nTwo.", title="Found [9]")])
+    found = [source(), source(None, "One.\nTwo.", title="Found [9]")]
+    text = told(3, found, "Which\none?")
     assert "like [3]" in text
     assert text.endswith(
         "[3] A page (a.example, 2026-03-02)\n> Some text.\n\n"
-        "[4] Found [ 9 ] (a.example, 2020-01-01)\n> One.\n> Two."
+        "[4] Found [ 9 ] (a.example, 2020-01-01)\n> One.\n> Two.\n\n"
+        "Now answer this, with the numbers of the pages in square brackets: Which one?"
     )
+    assert len(told(1, found, "why " * 1000)) < 2000
 
 
 def test_the_header_has_sources_of_the_web_only() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hookline import ApiError, Embedder, Exchange, Server, Unavailable, with_user_text
+from hookline import ApiError, Embedder, Exchange, Server, Unavailable, quoted, with_user_text
 from hookline_websearch.asking import Asked, asked_of
 from hookline_websearch.choosing import CountTokens
 from hookline_websearch.looks import Looks, design_text, look_at, with_pictures
@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 NAME = "websearch"
 PHASE = "search"
+
+HEAD_TOKENS = 24
+"""For the number, title and site above a passage."""
 
 LOOK_TOKENS = 300
 """For how a linked page looks."""
@@ -81,7 +84,8 @@ class Answering:
         state.summary = summary(state.asked, outcome)
         added = [design_text(looks)]
         if outcome.sources:
-            added.insert(0, told(len(exchange.sources) + 1, outcome.sources))
+            first = len(exchange.sources) + 1
+            added.append(told(first, outcome.sources, state.asked.question))
         for source in outcome.sources:
             exchange.add_source(source_body(source))
         if text := "\n\n".join(filter(None, added)):
@@ -161,7 +165,7 @@ class Answering:
             task,
             self._providers,
             self._reader,
-            count,
+            lambda text: count(quoted(text)) + HEAD_TOKENS,
             embedder=await self._embedder(),
             report=lambda step, detail: exchange.report(PHASE, step, detail),
             further=further if self._settings.plan else None,

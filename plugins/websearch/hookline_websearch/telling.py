@@ -20,6 +20,12 @@ INSTRUCTION = (
     "you take from a page write its number, like [{first}]. If they do not hold the answer, say so "
     "or answer without a number."
 )
+AGAIN = "Now answer this, with the numbers of the pages in square brackets: {question}"
+"""Small models forget what was asked when they have read this far."""
+
+AGAIN_MAX = 400
+"""Characters of a question that is said again."""
+
 TITLE_MAX = 200
 SNIPPET_MAX = 300
 """Characters of a source's title and snippet."""
@@ -40,20 +46,23 @@ def room(exchange: Exchange, most: int, answer: int, count: CountTokens) -> int:
     every = count("\n".join(message.text for message in exchange.messages))
     fixed = count("\n".join(stay))
     answer = min(answer, getattr(exchange.request, "limit", None) or answer)
-    frame = FRAME_TOKENS + count(INSTRUCTION) + 8 * len(exchange.messages)
+    said_again = count(INSTRUCTION + AGAIN + (users[-1] if users else "")[:AGAIN_MAX])
+    frame = FRAME_TOKENS + said_again + 8 * len(exchange.messages)
     left = exchange.max_ctx - fixed - frame - min(answer, exchange.max_ctx // 4)
     return max(min(most, max(left - (every - fixed), left // 2)), 0)
 
 
-def told(first: int, sources: Sequence[Source]) -> str:
-    """What is added to the last user message; the sources are numbered from ``first`` on."""
-    return "\n\n".join(_parts(first, sources))
+def told(first: int, sources: Sequence[Source], question: str) -> str:
+    """What is added to the last user message, which says ``question``; the sources are numbered
+    from ``first`` on."""
+    return "\n\n".join(_parts(first, sources, question))
 
 
-def _parts(first: int, sources: Sequence[Source]) -> Iterator[str]:
+def _parts(first: int, sources: Sequence[Source], question: str) -> Iterator[str]:
     yield INSTRUCTION.format(first=first)
     for number, source in enumerate(sources, first):
         yield f"[{number}] {_title(source)} ({_site(source)})\n{quoted(source.text)}"
+    yield AGAIN.format(question=_cut(in_line(question), AGAIN_MAX))
 
 
 def source_body(source: Source) -> dict[str, Any]:
