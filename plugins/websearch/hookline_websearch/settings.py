@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 from hookline_websearch.reading_settings import ReadingSettings
 
@@ -30,6 +39,14 @@ class DepthSettings(BaseModel):
     )
 
 
+LIMITS: Mapping[str, Mapping[str, float]] = {
+    "quick": {"queries": 1, "pages": 3, "seconds": 1.5, "tokens": 1200},
+    "balanced": {"queries": 3, "pages": 6, "seconds": 4, "tokens": 2400},
+    "deep": {"queries": 4, "pages": 12, "seconds": 20, "tokens": 4800, "rounds": 2},
+}
+"""The limits of each depth, as far as the settings do not say others."""
+
+
 class WebSearchSettings(ReadingSettings):
     """``[plugin.websearch]``"""
 
@@ -39,15 +56,15 @@ class WebSearchSettings(ReadingSettings):
         "balanced", description='What `"web_search": true` means: quick, balanced or deep.'
     )
     quick: DepthSettings = Field(
-        DepthSettings(queries=1, pages=3, seconds=1.5, tokens=1200),
+        DepthSettings.model_validate(LIMITS["quick"]),
         description="Limits of quick searches.",
     )
     balanced: DepthSettings = Field(
-        DepthSettings(queries=3, pages=6, seconds=4, tokens=2400),
+        DepthSettings.model_validate(LIMITS["balanced"]),
         description="Limits of balanced searches.",
     )
     deep: DepthSettings = Field(
-        DepthSettings(queries=4, pages=12, seconds=20, tokens=4800, rounds=2),
+        DepthSettings.model_validate(LIMITS["deep"]),
         description="Limits of deep searches.",
     )
     plan: bool = Field(
@@ -79,6 +96,14 @@ class WebSearchSettings(ReadingSettings):
     answer_tokens: int = Field(
         1024, ge=16, description="Tokens of the context that passages leave for the answer."
     )
+
+    @field_validator("quick", "balanced", "deep", mode="before")
+    @classmethod
+    def _others_stay(cls, value: Any, info: ValidationInfo) -> Any:
+        """A table may say some of the limits only."""
+        if isinstance(value, Mapping) and info.field_name is not None:
+            return {**LIMITS[info.field_name], **value}
+        return value
 
     def limits(self, depth: Depth) -> DepthSettings:
         """The limits of one depth."""
