@@ -22,6 +22,9 @@ PREFIX = "chunks-"
 INDEX_FROM = 15_000
 """Chunks from which on the nearest are looked for in a graph. Comparing all of 20,000 takes 28 ms
 of a processor, the graph 14; building it takes half a minute, once, in the background."""
+INDEX_CACHE = 256 << 20
+METADATA_CACHE = 32 << 20
+"""Bytes of memory that LanceDB may keep; its own bounds are gigabytes."""
 REMOTE_FRESHNESS = timedelta(seconds=5)
 """How old a view of a bucket may be. Asking it anew takes a request; a folder is always asked."""
 
@@ -58,6 +61,7 @@ class Store:
                 self._uri,
                 storage_options=self._options,
                 read_consistency_interval=_freshness(self._uri),
+                session=library.Session(INDEX_CACHE, METADATA_CACHE),
             )
             await self._refresh()
         except (OSError, RuntimeError, ValueError) as error:
