@@ -188,7 +188,7 @@ async def test_passages_leave_room(reader: Any) -> None:
         usage = response.json()["usage"]
         assert 700 < usage["prompt_tokens"] <= 1450
         assert response.json()["sources"]
-        full = await at.server.chat(QUESTION * 28, knowledge=True, max_tokens=50)
+        full = await at.server.chat(QUESTION * 32, knowledge=True, max_tokens=50)
         assert full.status_code == 400
         assert full.json()["error"]["code"] == "context_length_exceeded"
 
