@@ -123,13 +123,14 @@ class Adding:
 
 
 def progress(quiet: bool) -> Progress:
-    """A bar on stderr, which goes when it is full."""
+    """A bar on a terminal's stderr, which goes when it is full."""
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
-        disable=quiet,
+        console=console,
+        disable=quiet or not console.is_terminal,
         transient=True,
     )
