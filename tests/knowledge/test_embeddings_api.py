@@ -23,7 +23,7 @@ async def server(in_process: Any) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def openai(server: Any) -> AsyncIterator[AsyncOpenAI]:
-    http = httpx.AsyncClient(transport=server.client._transport, timeout=30)
+    http: Any = httpx.AsyncClient(transport=server.client._transport, timeout=30)
     async with AsyncOpenAI(
         base_url="http://127.0.0.1/v1", api_key="none", http_client=http, max_retries=0
     ) as client:
