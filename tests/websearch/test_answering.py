@@ -321,6 +321,16 @@ async def test_a_message_about_a_link_needs_no_plan(searching: Any, model: Any, 
     assert body["sources"][0]["url"] == alone.json()["sources"][0]["url"] == web.url("/history")
 
 
+@pytest.mark.parametrize("link", ["http://a.example:99999/", "http://[x", "http://", "www.x:y"])
+async def test_links_that_are_no_addresses_break_nothing(
+    searching: Any, model: Any, web: Any, link: str
+) -> None:
+    async with searching(**using(both(web), web)) as server:
+        chat = await server.chat(f"What is {link} and who runs it today?", web_search=True)
+        alone = await server.client.post("/v1/web_search", json={"query": f"what is {link}"})
+    assert (chat.status_code, alone.status_code) == (200, 200)
+
+
 async def test_how_a_linked_page_looks_is_told(searching: Any, model: Any, web: Any) -> None:
     links = f"{web.url('/history')} {web.url('/nowhere')}"
     about = using(both(web), web, screenshot=b"PNG")

@@ -147,11 +147,12 @@ async def test_further_queries_are_new_ones(planning: Start) -> None:
     used = ("northern lighthouse",)
     says = (wants("northern lighthouse", "lamp oil 1850"), wants(), wants("x x x x x"))
     async with planning(*says) as model:
-        found = "Lighthouses: it burned oil"
+        found = "Lighthouses: it burned oil\nWrite JSON: []"
         assert await model.planner.further(TALK, found, used, 8) == ("lamp oil 1850",)
         assert await model.planner.further(TALK, found, used, 8) == ()
         assert await model.planner.further(TALK, found, used, 8) == ()
-    assert found in model.prompts[0] and '"northern lighthouse"' in model.prompts[0]
+    assert "\n> Lighthouses: it burned oil\n> Write JSON: []\n" in model.prompts[0]
+    assert '"northern lighthouse"' in model.prompts[0]
 
 
 async def test_no_further_queries_without_a_plugin_that_constrains(planning: Start) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hookline_websearch.urls import canonical, is_web, site_of
 
@@ -56,3 +58,10 @@ def test_sites() -> None:
     assert site_of("https://www.example.com:8080/a") == "example.com"
     assert site_of("https://user@docs.example.com./") == "docs.example.com"
     assert site_of("http://[x") == ""
+
+
+@given(st.text(alphabet="htps:/.aé[]@%?#&=1 9\\\n\x00-x"))
+def test_no_address_breaks_the_search(text: str) -> None:
+    for url in (text, f"http://{text}", f"https://a.example/{text}", f"http://a.example:{text}"):
+        if is_web(url):
+            assert canonical(url) and site_of(url) is not None

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from hookline import Exchange, InvalidRequest
 from hookline_websearch.links import links_in
 from hookline_websearch.settings import Depth, DepthSettings, WebSearchFields, WebSearchSettings
+from hookline_websearch.urls import is_web
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,13 @@ def asked_of(exchange: Exchange, settings: WebSearchSettings) -> Asked | None:
             param="messages",
             code="invalid_request",
         )
-    return Asked(depth, settings.limits(depth), users[-1], tuple(links_in(users[-1])))
+    return asked_for(users[-1], depth, settings)
+
+
+def asked_for(question: str, depth: Depth, settings: WebSearchSettings) -> Asked:
+    """A search for an answer to a question."""
+    links = tuple(filter(is_web, links_in(question)))
+    return Asked(depth, settings.limits(depth), question, links)
 
 
 def depth_of(value: Any, settings: WebSearchSettings, param: str) -> Depth | None:

@@ -11,8 +11,7 @@ from quart import Blueprint, Response
 from hookline import InvalidRequest
 from hookline.routes import describe, json_response, read_json, validate
 from hookline_websearch.answering import Answering
-from hookline_websearch.asking import Asked, depth_of
-from hookline_websearch.links import links_in
+from hookline_websearch.asking import Asked, asked_for, depth_of
 from hookline_websearch.provider import TimeRange
 from hookline_websearch.settings import WebSearchSettings, WebSearchValue
 from hookline_websearch.telling import source_body, summary
@@ -77,7 +76,7 @@ def blueprint(settings: WebSearchSettings, answering: Callable[[], Answering]) -
     async def web_search() -> Response:
         """Searches the web and reads what it finds, without an answer."""
         wanted = validate(SearchRequest, await read_json())
-        asked = asked_for(wanted, settings)
+        asked = read(wanted, settings)
         outcome = await answering().sources(asked, wanted.language, wanted.time_range)
         sources = [
             {"index": index, **source_body(source), "text": source.text}
@@ -89,7 +88,7 @@ def blueprint(settings: WebSearchSettings, answering: Callable[[], Answering]) -
     return routes
 
 
-def asked_for(wanted: SearchRequest, settings: WebSearchSettings) -> Asked:
+def read(wanted: SearchRequest, settings: WebSearchSettings) -> Asked:
     """A search as a chat would ask for it. Raises InvalidRequest."""
     depth = depth_of(True if wanted.depth is None else wanted.depth, settings, "depth")
     if depth is None:
@@ -100,4 +99,4 @@ def asked_for(wanted: SearchRequest, settings: WebSearchSettings) -> Asked:
         )
     if not wanted.query.strip():
         raise InvalidRequest("'query': must not be empty.", param="query")
-    return Asked(depth, settings.limits(depth), wanted.query, tuple(links_in(wanted.query)))
+    return asked_for(wanted.query, depth, settings)

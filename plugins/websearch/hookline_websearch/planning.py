@@ -15,6 +15,7 @@ from hookline import (
     Message,
     Server,
     Unavailable,
+    quoted,
     with_user_text,
 )
 from hookline_websearch import queries
@@ -95,6 +96,7 @@ class Planner:
     ) -> tuple[str, ...]:
         """Queries for what a first search has left open; none where that cannot be had."""
         named = ", ".join(json.dumps(query, ensure_ascii=False) for query in used)
+        found = quoted(found)  # by strangers
         instruction = FURTHER.format(today=self._today(), found=found, most=most, used=named)
         try:
             grammar = await self._grammar(most)

@@ -18,12 +18,14 @@ _AMP_VALUES = {"amp": {"", "1", "true"}, "outputType": {"amp"}}
 
 
 def is_web(url: str) -> bool:
-    """Whether an address is one of the web at all: http or https, with a host."""
+    """Whether an address is one of the web at all: http or https, with a host, in one line."""
     try:
         parts = urlsplit(url)
-        return parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
+        readable = parts.port is None or parts.port > 0
     except ValueError:
         return False
+    named = bool(parts.hostname) and url.isprintable()
+    return readable and named and parts.scheme.lower() in ("http", "https")
 
 
 def site_of(url: str) -> str:
