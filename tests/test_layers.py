@@ -82,6 +82,7 @@ ONLY_IN = {
     "prometheus_client": ("metrics",),
     "aiosqlite": ("store",),
     "huggingface_hub": ("hub",),
+    "tokenizers": ("engines.exllama_tokenizer",),
     "rapidocr": ("media.ocr",),
     "open_clip": ("media.clip",),
 }

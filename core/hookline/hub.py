@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
     HFValidationError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
+    RevisionNotFoundError,
 )
 from huggingface_hub.file_download import repo_folder_name
 
@@ -42,29 +43,33 @@ class Hub:
     endpoint: str | None = None
     cache_dir: Path | None = None
 
-    def files(self, repo: str) -> dict[str, int]:
-        """All files of a repository with their sizes in bytes. Raises StartError."""
-        with self._errors(repo):
-            info = huggingface_hub.HfApi(self.endpoint).model_info(repo, files_metadata=True)
+    def files(self, repo: str, revision: str | None = None) -> dict[str, int]:
+        """All files of a repository with their sizes in bytes, of its main revision or the one
+        named. Raises StartError."""
+        with self._errors(repo, revision=revision):
+            info = huggingface_hub.HfApi(self.endpoint).model_info(
+                repo, revision=revision, files_metadata=True
+            )
         return {file.rfilename: file.size or 0 for file in info.siblings or []}
 
-    def fetch(self, repo: str, file: str) -> Path:
+    def fetch(self, repo: str, file: str, revision: str | None = None) -> Path:
         """Brings a file into the cache, unless it is there. Raises StartError."""
         with self._errors(repo, file):
             path = huggingface_hub.hf_hub_download(
-                repo, file, cache_dir=self.cache_dir, endpoint=self.endpoint
+                repo, file, revision=revision, cache_dir=self.cache_dir, endpoint=self.endpoint
             )
         return Path(path)
 
-    def cached(self, repo: str) -> dict[str, Path]:
-        """The files of a repository that are in the cache, of its main revision."""
+    def cached(self, repo: str, revision: str | None = None) -> dict[str, Path]:
+        """The files of a repository that are in the cache, of its main revision or the one
+        named."""
         cache = Path(self.cache_dir or constants.HF_HUB_CACHE)
         with self._errors(repo):
             folder = cache / repo_folder_name(repo_id=repo, repo_type="model")
-        revision = folder / "refs" / constants.DEFAULT_REVISION
-        if not revision.is_file():
+        ref = folder / "refs" / (revision or constants.DEFAULT_REVISION)
+        if not ref.is_file():
             return {}
-        snapshot = folder / "snapshots" / revision.read_text().strip()
+        snapshot = folder / "snapshots" / ref.read_text().strip()
         files = (path for path in snapshot.rglob("*") if path.is_file())
         return {path.relative_to(snapshot).as_posix(): path for path in files}
 
@@ -79,7 +84,7 @@ class Hub:
         return sorted(repo.repo_id for repo in cache.repos if repo.repo_type == "model")
 
     @contextmanager
-    def _errors(self, repo: str, file: str = "") -> Iterator[None]:
+    def _errors(self, repo: str, file: str = "", revision: str | None = None) -> Iterator[None]:
         """Turns the client's errors into StartErrors of one line."""
         page = f"{self.endpoint or constants.ENDPOINT}/{repo}"
         try:
@@ -93,6 +98,10 @@ class Hub:
             raise StartError(
                 f"{repo} is not on the hub, or is private: check the name at {page}, or log in "
                 "with 'hf auth login'"
+            ) from None
+        except RevisionNotFoundError:
+            raise StartError(
+                f"{repo} has no file, quantization or branch '{revision}': see {page}/tree/main"
             ) from None
         except LocalEntryNotFoundError as error:
             raise self._not_fetched(repo, error) from None

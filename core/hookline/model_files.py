@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from hookline.errors import StartError
+
+Format = Literal["gguf", "safetensors"]
+"""How a model is stored: in one file (that may be split), or as a folder of files."""
 
 QUANTIZATIONS = (
     *("Q4_K_M", "Q4_K_S", "IQ4_XS", "IQ4_NL", "Q4_1", "Q4_0"),
@@ -77,10 +81,37 @@ def no_gguf(where: str, names: Iterable[str]) -> str:
     """Why nothing of a repository or folder can be loaded."""
     if any(name.endswith(".safetensors") for name in names):
         return (
-            f"{where} holds safetensors, not GGUF: that needs an ExLlama engine and quantized "
-            'weights (engine = "exllamav2" or "exllamav3" in [model]), or a GGUF of the model'
+            f"{where} holds safetensors, not GGUF: that needs an ExLlama engine and an NVIDIA GPU "
+            '(engine = "exllamav2" or "exllamav3" in [model]), or a GGUF of the model'
         )
     return f"{where} holds no .gguf file"
+
+
+def no_folder_model(where: str, names: Iterable[str]) -> str:
+    """Why no folder of safetensors is there."""
+    every = list(names)
+    if group_files(every):
+        return f"{where} holds GGUF, which the llama.cpp engine reads, and no safetensors"
+    return (
+        f"{where} holds no model: neither .gguf files nor config.json with .safetensors files. "
+        "Where quantizations are branches, name one: owner/repo:branch"
+    )
+
+
+def is_folder_model(names: Iterable[str]) -> bool:
+    """Whether the files of a folder or repository are a model as safetensors."""
+    return bool(folder_files(names))
+
+
+def folder_files(names: Iterable[str]) -> list[str]:
+    """What is needed of a folder or repository that holds a model as safetensors, nothing if it
+    holds none: weights at its top, once, and the small files beside them."""
+    top = sorted(name for name in names if "/" not in name)
+    weights = [name for name in top if name.endswith(".safetensors")]
+    weights = [name for name in weights if not name.startswith("consolidated")] or weights
+    if not weights or "config.json" not in top:
+        return []
+    return weights + [name for name in top if name.endswith((".json", ".jinja", ".model", ".txt"))]
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:

@@ -32,7 +32,7 @@ def test_list_shows_what_is_here(run: Run, tmp_path: Path) -> None:
 def test_pull_prints_the_file_on_stdout_and_how_to_use_it_on_stderr(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pull(source: str, hub: Hub) -> ModelFile:
+    def pull(source: str, hub: Hub, **_: object) -> ModelFile:
         assert hub == Hub()
         return ModelFile(source, Path("/hub/m.gguf"), None, "hub")
 
@@ -45,7 +45,7 @@ def test_pull_prints_the_file_on_stdout_and_how_to_use_it_on_stderr(
 
 
 def test_pull_says_why_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pull(source: str, hub: Hub) -> ModelFile:
+    def pull(source: str, hub: Hub, **_: object) -> ModelFile:
         raise StartError("the hub is closed")
 
     monkeypatch.setattr(models, "pull_model", pull)

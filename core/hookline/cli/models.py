@@ -8,7 +8,7 @@ from hookline.cli.output import human_size, json_option, note, print_json, print
 from hookline.config import Settings, is_path
 from hookline.errors import StartError
 from hookline.hub import Hub
-from hookline.models import LocalModel, ModelFile, local_models, pull_model
+from hookline.models import EITHER, LocalModel, ModelFile, local_models, pull_model
 
 
 @click.group()
@@ -39,11 +39,12 @@ def pull(settings: Settings, source: str, as_json: bool) -> None:
     """Fetches a model from the Hugging Face hub into its cache.
 
     FILE is a file of the repository, or a quantization such as Q4_K_M, which is also what is taken
-    when there is no FILE.
+    when there is no FILE. Of a repository without GGUF all that the ExLlama engines need is
+    fetched; FILE is then a branch, such as 4.0bpw.
     """
     if is_path(source) or "/" not in source:
         raise StartError(f"'{source}' is no model of the hub, which is named owner/repo[:file]")
-    model = pull_model(source, Hub())
+    model = pull_model(source, Hub(), formats=EITHER)
     if as_json:
         print_json(_pulled(model))
         return

@@ -44,7 +44,10 @@ class ModelSettings(_Table):
     source: str = Field(
         DEFAULT_MODEL, description="The embedded default, a path, or owner/repo[:file]."
     )
-    engine: str = Field("auto", description="auto, llamacpp, or an engine a plugin brings.")
+    engine: str = Field(
+        "auto",
+        description="auto, llamacpp, exllamav2, exllamav3, or an engine a plugin brings.",
+    )
     context: PositiveInt = Field(8192, description="Tokens a request, prompt and answer.")
     parallel: PositiveInt = Field(4, le=64, description="Requests answered at once.")
     exact: bool = Field(True, description="Bit for bit the same alone and in a batch.")
@@ -60,6 +63,33 @@ class ModelSettings(_Table):
         None,
         examples=["mmproj.gguf"],
         description="Image projector; default: the one beside the model.",
+    )
+    cache: Literal["fp16", "q8", "q6", "q4"] = Field(
+        "fp16", description="Precision of the KV memory (ExLlama)."
+    )
+    gpu_split: list[float] | None = Field(
+        None,
+        examples=[[20.0, 24.0]],
+        description="Gigabytes of each GPU that may be used (ExLlama); default: what is free.",
+    )
+    tensor_parallel: bool = Field(
+        False, description="Split every layer over the GPUs, not the layers between them (ExLlama)."
+    )
+    draft_model: str | None = Field(
+        None,
+        examples=["owner/small-model"],
+        description="Small model of the same vocabulary that guesses ahead (ExLlama).",
+    )
+    draft_tokens: int = Field(
+        4, ge=1, le=7, description="Tokens guessed ahead in a step (ExLlama)."
+    )
+    ngram_draft: bool = Field(
+        False, description="Guess ahead from what the text repeats; not with draft_model (ExLlama)."
+    )
+    loras: list[Path] = Field(
+        default=[],
+        examples=[["adapters/tone"]],
+        description="Folders of LoRA adapters, all active at once (ExLlamaV2).",
     )
 
 
