@@ -8,6 +8,7 @@ from quart import Blueprint, Quart, Response, request
 
 from hookline.api import access, chat, completions, errors, models, openapi, tokens
 from hookline.api.linger import Linger
+from hookline.api.pacing import PacedRequest, Pacing
 from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
 from hookline.errors import PluginError
@@ -36,6 +37,7 @@ def create_app(
 def app_of(kernel: Kernel) -> Quart:
     """The HTTP side of a kernel that somebody else runs."""
     app = Quart("hookline", static_folder=None)
+    app.request_class = PacedRequest
     app.extensions["hookline"] = kernel
     app.url_map.merge_slashes = False  # redirects, which clients of an API do not follow
     server = kernel.settings.server
@@ -49,7 +51,7 @@ def app_of(kernel: Kernel) -> Quart:
     for plugin, routes in list(kernel.plugins.routes(kernel)):
         _add_routes(app, kernel, plugin, routes)
     app.after_request(_counter(kernel))
-    app.asgi_app = RequestScope(Linger(app.asgi_app))  # type: ignore[method-assign]
+    app.asgi_app = RequestScope(Linger(Pacing(app.asgi_app)))  # type: ignore[method-assign]
     return app
 
 

@@ -177,3 +177,12 @@ async def test_a_file_over_the_limit(reader: Any, tmp_path: Path) -> None:
         await at.file(b"x" * 1024 * 1024)
         workers = tmp_path / "data" / "knowledge" / "workers"
         assert [path.name for path in workers.rglob("*") if path.is_file()] == ["lock"]
+
+
+async def test_a_body_over_the_server_s_limit(reader: Any) -> None:
+    async with reader(settings={"server": {"max_body_mb": 1}}) as at:
+        for size in (1024 * 1024, 3 * 1024 * 1024):
+            with pytest.raises(openai.APIStatusError, match="max_body_mb") as refused:
+                await at.file(b"x" * size)
+            assert refused.value.status_code == 413
+            assert refused.value.code == "request_too_large"

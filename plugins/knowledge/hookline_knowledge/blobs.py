@@ -48,7 +48,7 @@ class Blobs:
                 async for data in _gathered(parts):
                     size += len(data)
                     if size > limit:
-                        raise _too_large(limit)
+                        raise too_large(limit)
                     await asyncio.to_thread(write, data)
         except BaseException:
             path.unlink(missing_ok=True)
@@ -90,7 +90,8 @@ async def _gathered(parts: AsyncIterable[bytes]) -> AsyncIterable[bytes]:
         yield bytes(waiting)
 
 
-def _too_large(limit: int) -> RequestTooLarge:
+def too_large(limit: int) -> RequestTooLarge:
+    """A file has more bytes than are kept."""
     return RequestTooLarge(
         f"The file is larger than {limit // (1024 * 1024)} MiB, which is the most that is kept "
         "([plugin.knowledge.parsing] file_mb, [server] max_body_mb)."

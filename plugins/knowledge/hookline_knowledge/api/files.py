@@ -24,7 +24,7 @@ BATCH_EXPIRES_SECONDS = 30 * 86400
 
 def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
     """Adds the routes."""
-    library = base.library
+    library, server = base.library, base.server.settings.server
 
     @routes.post("/v1/files")
     @accepts(MULTIPART)
@@ -34,8 +34,8 @@ def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
         form = await read_form(
             request,
             library.blobs,
-            limit=base.file_bytes,
-            idle_seconds=base.server.settings.server.body_timeout,
+            limit=min(base.file_bytes, int(server.max_body_mb * 1024 * 1024)),
+            idle_seconds=server.body_timeout,
         )
         return json_response(file_body(await _kept(base, form)))
 

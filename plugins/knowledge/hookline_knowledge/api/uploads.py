@@ -13,7 +13,8 @@ from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 from hookline import InvalidRequest, UnsupportedMedia
-from hookline_knowledge.blobs import Blobs, Received
+from hookline.routes import paced_body
+from hookline_knowledge.blobs import Blobs, Received, too_large
 
 MULTIPART = "multipart/form-data"
 FIELD_BYTES = 4096
@@ -44,7 +45,8 @@ async def read_form(request: Request, blobs: Blobs, *, limit: int, idle_seconds:
         raise UnsupportedMedia(f"Send the file as {MULTIPART}, with the fields 'file', 'purpose'.")
     reading = _Reading(request, blobs, limit, idle_seconds)
     try:
-        return await reading.form()
+        async with paced_body():
+            return await reading.form()
     except BaseException as error:
         if reading.result.received is not None:
             blobs.discard(reading.result.received)
@@ -119,6 +121,8 @@ class _Reading:
                     data = await anext(self._body, None)
             except TimeoutError:
                 raise RequestTimeout from None
+            except RequestEntityTooLarge as error:
+                raise too_large(self._limit) from error
             if data is None:
                 return None
             self._waiting = memoryview(data)
