@@ -56,7 +56,8 @@ class _Arriving:
             async with asyncio.timeout(TOTAL_SECONDS):
                 while not self._complete:
                     self._news.clear()
-                    await asyncio.wait_for(self._news.wait(), IDLE_SECONDS)
+                    async with asyncio.timeout(IDLE_SECONDS):
+                        await self._news.wait()
 
 
 def _is_refusal(status: int) -> bool:

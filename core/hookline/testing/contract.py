@@ -128,7 +128,7 @@ class PluginContractTests:
         """With keys required, nothing but ``/health`` answers without one."""
         started.configure(auth={"require_api_key": True})
         for method, path in started.routes:
-            body = {} if method in ("POST", "PUT", "PATCH") else None
+            body: dict[str, Any] | None = {} if method in ("POST", "PUT", "PATCH") else None
             response = started.client.request(method, path, json=body)
             expected = 200 if path == "/health" else 401
             assert response.status_code == expected, f"{method} {path} answers without a key"
