@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from hookline_knowledge.store.memory import keep_few_heaps
+
 _IMPORTING = threading.Lock()  # what is changed meanwhile belongs to the process
 
 
@@ -19,6 +21,7 @@ def lancedb() -> ModuleType:
     it starts, before the new program begins: there they can hang, and with them the server. As
     nothing here forks and goes on as Python, they are left out.
     """
+    keep_few_heaps()
     with _IMPORTING:
         os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")  # else it warns of itself
         register: Any = os.register_at_fork

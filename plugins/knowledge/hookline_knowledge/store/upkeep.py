@@ -7,6 +7,8 @@ import contextlib
 import logging
 from typing import Protocol
 
+from hookline_knowledge.store.memory import give_back
+
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 2.0
@@ -75,3 +77,4 @@ class Upkeep:
             await table.tidy()
         except Exception:
             log.exception("the table %s could not be tidied; that is tried again later", table.name)
+        await asyncio.to_thread(give_back)
