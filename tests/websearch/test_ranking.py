@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hookline_websearch.passages import Passage
-from hookline_websearch.ranking import beginnings, by_meaning, followed, fused, lexical, tokens
+from hookline_websearch.ranking import (
+    SLICE,
+    beginnings,
+    by_meaning,
+    followed,
+    fused,
+    lexical,
+    tokenized,
+    tokens,
+)
 
 
 def test_words_and_plurals() -> None:
@@ -17,11 +28,27 @@ def test_languages_without_spaces_are_read_in_pairs() -> None:
     assert tokens("灯") == ["灯"]
 
 
-def test_by_words() -> None:
+async def test_by_words() -> None:
     texts = ["the lamp was lit", "a ship sank", "lamp oil for the lamp of a tower", "nothing"]
-    assert lexical(texts, ["lamp oil", "ship", "zebra", "?"]) == [[2, 0], [1], [], []]
+    words = await tokenized(texts)
+    assert lexical(words, ["lamp oil", "ship", "zebra", "?"]) == [[2, 0], [1], [], []]
     assert lexical([], ["lamp"]) == [[]]
-    assert lexical(["", "!"], ["lamp"]) == [[]]
+    assert lexical([[], []], ["lamp"]) == [[]]
+
+
+async def test_many_texts_leave_the_event_loop_free() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    assert await tokenized(["a lamp"] * 10 * SLICE) == [["a", "lamp"]] * 10 * SLICE
+    beside.cancel()
+    assert turns >= 10
 
 
 def test_by_meaning() -> None:

@@ -36,6 +36,9 @@ class Candidate:
     text: str
 
 
+MISSES = 8
+"""Passages that do not fit any more, after which no other is tried: counting takes time."""
+
 CountTokens = Callable[[str], int]
 
 
@@ -56,7 +59,8 @@ async def choose(
     """
     passages = [passage for n, page in enumerate(pages) for passage in passages_of(n, page.text)]
     texts = [f"{pages[passage.page].title}\n{passage.whole}" for passage in passages]
-    rankings = await asyncio.to_thread(ranking.lexical, texts, questions)
+    words = await ranking.tokenized(texts)
+    rankings = await asyncio.to_thread(ranking.lexical, words, questions)
     tops = ranking.beginnings(passages)
     best = ranking.followed(ranking.fused(rankings), tops)
     if embedder is not None and passages:
@@ -64,7 +68,8 @@ async def choose(
         alike = await _by_meaning(embedder, texts, worth, questions[0], seconds)
         best = ranking.followed(ranking.fused([*rankings, alike]), tops)
     ordered = _two_sites_first([passages[place] for place in best], pages)
-    return _within(ordered, budget, count)
+    said = {id(passage): set(words[place]) for place, passage in enumerate(passages)}
+    return _within([(passage, said[id(passage)]) for passage in ordered], budget, count)
 
 
 async def _by_meaning(
@@ -97,27 +102,29 @@ def _two_sites_first(best: Sequence[Passage], pages: Sequence[Candidate]) -> lis
     return [best[0], other, *(p for p in best[1:] if p is not other)]
 
 
-def _within(best: Iterable[Passage], budget: int, count: CountTokens) -> list[Passage]:
-    """As many as fit, best first, without those that say what another one says.
+def _within(
+    best: Iterable[tuple[Passage, set[str]]], budget: int, count: CountTokens
+) -> list[Passage]:
+    """As many as fit, best first, without those that say, by their words, what another one says.
 
     The very first is cut where it does not fit by itself.
     """
-    chosen: list[Passage] = []
-    words: list[set[str]] = []
-    for passage in best:
-        if budget < LEAST_TOKENS:
+    chosen: list[tuple[Passage, set[str]]] = []
+    misses = 0
+    for passage, said in best:
+        if budget < LEAST_TOKENS or misses == MISSES:
             break
-        said = set(ranking.tokens(passage.text))
-        if any(_alike(said, other) for other in words):
+        if any(_alike(said, other) for _, other in chosen):
             continue
         cost = count(passage.whole)
         if cost <= budget:
-            chosen.append(passage)
-            words.append(said)
+            chosen.append((passage, said))
             budget -= cost
         elif not chosen:
             return [_cut(passage, budget / cost)]
-    return chosen
+        else:
+            misses += 1
+    return [passage for passage, _ in chosen]
 
 
 def _cut(passage: Passage, share: float) -> Passage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 Ranking = Sequence[int]
 """Places of passages in their list, the best first; those that say nothing are left out."""
+
+SLICE = 16
+"""Texts that are cut into words at once."""
 
 RELEVANT = 0.25
 """Share of the best score below which a passage counts as saying nothing: every text has some word
@@ -37,12 +41,24 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def lexical(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
-    """For each query the texts that have its words, best first, by BM25."""
+async def tokenized(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text.
+
+    A few texts at a time, with the event loop in between: a thread would keep the interpreter's
+    lock from it for longer.
+    """
+    words: list[list[str]] = []
+    for start in range(0, len(texts), SLICE):
+        words += map(tokens, texts[start : start + SLICE])
+        await asyncio.sleep(0)
+    return words
+
+
+def lexical(words: Sequence[Sequence[str]], queries: Sequence[str]) -> list[list[int]]:
+    """For each query the texts, given by their words, that have its own, best first, by BM25."""
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
-    words = [tokens(text) for text in texts]
     if not any(words):
         return [[] for _ in queries]
     index = bm25s.BM25()
@@ -67,7 +83,7 @@ def by_meaning(vectors: Sequence[Sequence[float]], question: Sequence[float]) ->
 
 def warm_up() -> None:
     """Imports what takes its time to import, so that the first search need not wait for it."""
-    lexical(["warm"], ["warm"])
+    lexical([["warm"]], ["warm"])
 
 
 def _best_first(scores: NDArray[np.float32]) -> list[int]:
