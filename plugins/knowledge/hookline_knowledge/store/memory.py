@@ -21,6 +21,6 @@ def keep_few_heaps() -> None:
 
 
 def give_back() -> None:
-    """Gives memory that is free back to the system. Takes milliseconds; to be called in a thread."""
+    """Gives memory that is free back to the system. Takes milliseconds: for a thread."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
