@@ -68,8 +68,9 @@ async def choose(
         alike = await _by_meaning(embedder, texts, worth, questions[0], seconds)
         best = ranking.followed(ranking.fused([*rankings, alike]), tops)
     ordered = _two_sites_first([passages[place] for place in best], pages)
-    said = {id(passage): set(words[place]) for place, passage in enumerate(passages)}
-    return _within([(passage, said[id(passage)]) for passage in ordered], budget, count)
+    place_of = {id(passage): place for place, passage in enumerate(passages)}
+    said = ((passage, set(words[place_of[id(passage)]])) for passage in ordered)
+    return _within(said, budget, count)
 
 
 async def _by_meaning(
