@@ -245,7 +245,9 @@ def main(searxng: str, rounds: int) -> None:
         os.environ[f"{prefix}SEARXNG_URL"] = searxng_url
         os.environ[f"{prefix}ALLOWED_NETWORKS"] = "127.0.0.0/8"
         os.environ[f"{prefix}ALLOWED_PORTS"] = str(site)
-        shape = Shape(find_model(DEFAULT_MODEL, Path.cwd()).path, context=4096, parallel=1, threads=1)
+        shape = Shape(
+            find_model(DEFAULT_MODEL, Path.cwd()).path, context=4096, parallel=1, threads=1
+        )
         with serving("hookline", shape) as target:
             fine = asyncio.run(measure(target.root, rounds))
     raise SystemExit(0 if fine else 1)

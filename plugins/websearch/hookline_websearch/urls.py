@@ -24,7 +24,7 @@ def is_web(url: str) -> bool:
         readable = parts.port is None or parts.port > 0
     except ValueError:
         return False
-    named = bool(parts.hostname) and url.isprintable()
+    named = bool((parts.hostname or "").strip(".")) and url.isprintable()
     return readable and named and parts.scheme.lower() in ("http", "https")
 
 
