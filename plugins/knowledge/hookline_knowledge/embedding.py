@@ -20,8 +20,7 @@ def embedder_of(server: Server) -> EmbedderOf:
         if found is None:
             raise KnowledgeUnavailable(
                 "There is no embedding model, so nothing can be searched or added. See "
-                "[plugin.knowledge] embedder, and GET /health.",
-                retry_after=30,
+                "[plugin.knowledge] embedder, and GET /health."
             )
         return found
 

@@ -116,8 +116,7 @@ class Database:
         if self._opened is None:
             raise KnowledgeUnavailable(
                 "The collections are not open: the plugin 'knowledge' could not start, or the "
-                "server ends. GET /health says more.",
-                retry_after=30,
+                "server ends. GET /health says more."
             )
         return self._opened
 
