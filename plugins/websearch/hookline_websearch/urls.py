@@ -41,8 +41,16 @@ def canonical(url: str) -> str:
     """What all spellings of a page's address have in common. No address to open, a key.
 
     Scheme, ``www.``, default ports, fragments, the order of parameters, those that only track
-    visitors, slashes at the end, and AMP editions do not count.
+    visitors, slashes at the end, and AMP editions do not count. Of an address that cannot be taken
+    apart it is the address itself.
     """
+    try:
+        return _canonical(url) or url
+    except ValueError:
+        return url
+
+
+def _canonical(url: str) -> str:
     plain = normalize_url(_unwrapped(url), strict=False)
     parts = urlsplit(plain)
     host = _AMP_HOST.sub("", site_of(plain))
