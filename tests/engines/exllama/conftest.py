@@ -1,4 +1,4 @@
-"""What the tests of the ExLlama engines share: a small model folder, stand-ins for the libraries."""
+"""What the tests of the ExLlama engines share: a small model, stand-ins for the libraries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from hookline.config import ModelSettings
 from hookline.engine import Generation, Job, Piece, Token
+from hookline.engines import exllama_backend
 from hookline.engines.exllama import ExLlamaEngine
 from hookline.engines.exllama_folder import ModelFolder
 from hookline.engines.exllama_library import Version
@@ -52,6 +54,8 @@ def machine(double: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     modules["torch"] = double.torch(machine)
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
+    # The real collection walks all that the tests have ever imported.
+    monkeypatch.setattr(exllama_backend, "gc", SimpleNamespace(collect=lambda: 0))
     return machine
 
 

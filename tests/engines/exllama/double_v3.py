@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 
-def exllamav3(double: Any, machine: Any) -> ModuleType:
+def exllamav3(double: Any, machine: Any) -> ModuleType:  # noqa: C901 - classes, no branches
     """The package on a machine; ``double`` is the module with what both versions share."""
 
     class Config:
@@ -54,10 +53,10 @@ def exllamav3(double: Any, machine: Any) -> ModuleType:
         ) -> Any:
             return double.embed(machine, image)
 
-    class CacheLayer_fp16:  # noqa: N801
+    class CacheLayer_fp16:
         bits = 16
 
-    class CacheLayer_quant:  # noqa: N801
+    class CacheLayer_quant:
         bits = 0
 
     class Cache(double.Cache):  # type: ignore[misc]
@@ -97,14 +96,11 @@ def exllamav3(double: Any, machine: Any) -> ModuleType:
             assert max_new_tokens is None or max_new_tokens >= 1, "max_new_tokens must be >= 1"
             super().__init__(input_ids, max_new_tokens, embeddings)
             self.sampler = sampler
-            self.rng = random.Random(seed)
 
         def sample(self, logits: Any) -> int:
             past = double.Tensor([self.ids]) if self.sampler.reqs_past_ids else None
             shaped = double.Tensor(logits.array[None, None, :])
-            token = self.sampler.forward(
-                shaped, past, self.rng.randint(0, (1 << 32) - 1), None, logit_mask=None
-            )
+            token = self.sampler.forward(shaped, past, 2**32 - 1, None, logit_mask=None)
             assert token.shape == (1, 1)
             return int(token.item())
 
