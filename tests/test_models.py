@@ -18,15 +18,23 @@ from huggingface_hub import constants
 from hookline import models
 from hookline.errors import StartError
 from hookline.hub import Hub, HubUnreachable
-from hookline.model_files import chosen, group_files, named, projector
-from hookline.models import embedded_model, find_model, local_models, pull_model
+from hookline.model_files import Format, chosen, group_files, named, projector
+from hookline.models import (
+    EITHER,
+    SAFETENSORS,
+    embedded_model,
+    find_model,
+    local_models,
+    pull_model,
+)
 
 COMMIT = "a" * 40
 
 
 @dataclass
 class FakeHub:
-    """What the hub answers: files by repository, or a refusal by repository."""
+    """What the hub answers: files by repository (those of a branch under ``repo@branch``), or a
+    refusal by repository."""
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -44,23 +52,37 @@ class FakeHub:
         if repo not in self.repos:
             return 401, {"X-Error-Code": "RepoNotFound"}, b"{}"
         if path.startswith("api/"):
-            return 200, {"Content-Type": "application/json"}, self._info(repo)
-        name = path.removeprefix(f"{repo}/resolve/main/").removeprefix(f"{repo}/resolve/{COMMIT}/")
-        return self._file(method, repo, name)
+            return self._info(repo, path.partition("/revision/")[2])
+        revision, _, name = path.removeprefix(f"{repo}/resolve/").partition("/")
+        return self._file(method, repo, "" if revision in ("main", COMMIT) else revision, name)
 
-    def _info(self, repo: str) -> bytes:
-        files = self.repos[repo].items()
-        siblings = [{"rfilename": name, "size": len(content)} for name, content in files]
-        return json.dumps({"id": repo, "sha": COMMIT, "siblings": siblings}).encode()
-
-    def _file(self, method: str, repo: str, name: str) -> tuple[int, dict[str, str], bytes]:
-        content = self.repos[repo].get(name)
+    def _info(self, repo: str, branch: str) -> tuple[int, dict[str, str], bytes]:
+        content = self.repos.get(_at(repo, branch))
         if content is None:
-            return 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}, b""
+            return 404, {"X-Error-Code": "RevisionNotFound"}, b"{}"
+        siblings = [{"rfilename": name, "size": len(data)} for name, data in content.items()]
+        info = {"id": repo, "sha": _commit(branch), "siblings": siblings}
+        return 200, {"Content-Type": "application/json"}, json.dumps(info).encode()
+
+    def _file(
+        self, method: str, repo: str, branch: str, name: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        content = self.repos[_at(repo, branch)].get(name)
+        commit = {"X-Repo-Commit": _commit(branch)}
+        if content is None:
+            return 404, {"X-Error-Code": "EntryNotFound", **commit}, b""
         if method == "GET":
             self.fetched.append(name)
         etag = hashlib.sha256(content).hexdigest()
-        return 200, {"X-Repo-Commit": COMMIT, "ETag": f'"{etag}"'}, content
+        return 200, {**commit, "ETag": f'"{etag}"'}, content
+
+
+def _at(repo: str, branch: str) -> str:
+    return f"{repo}@{branch}" if branch else repo
+
+
+def _commit(branch: str) -> str:
+    return "b" * 40 if branch else COMMIT
 
 
 def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
@@ -351,6 +373,95 @@ def test_a_repository_without_gguf_says_which_engine_it_needs(
     served.fake.repos["owner/exl"] = {"model.safetensors": b"x"}
     with pytest.raises(StartError, match="owner/exl holds safetensors, not GGUF"):
         find_model("owner/exl", tmp_path, served.hub)
+
+
+FOLDER = {
+    "config.json": b"{}",
+    "tokenizer.json": b'{"model": {}}',
+    "model.safetensors.index.json": (
+        b'{"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors"}}'
+    ),
+    "m-1.safetensors": b"one",
+    "m-2.safetensors": b"two!",
+}
+"""A model of safetensors."""
+
+BESIDE = {"README.md": b"x", "original/p.pth": b"x", "consolidated.safetensors": b"x"}
+"""What nobody needs of its repository."""
+
+
+@pytest.mark.parametrize("branch", ["", "4.0bpw"])
+def test_a_folder_of_safetensors_is_pulled_whole_and_without_what_nobody_needs(
+    served: Served, tmp_path: Path, branch: str
+) -> None:
+    served.fake.repos["owner/exl"] = {"README.md": b"x"}
+    served.fake.repos[_at("owner/exl", branch)] = {**FOLDER, **BESIDE}
+    source = f"owner/exl:{branch}" if branch else "owner/exl"
+    asked: list[Format] = []
+    found = find_model(source, tmp_path, served.hub, formats=EITHER, allow=asked.append)
+    assert (found.id, found.origin, asked) == (source, "hub", ["safetensors"])
+    assert {file.name for file in found.path.iterdir()} == set(FOLDER)
+    assert sorted(served.fake.fetched) == sorted(FOLDER)
+    served.close()
+    for formats in (EITHER, SAFETENSORS):
+        assert find_model(source, tmp_path, served.hub, formats=formats).path == found.path
+    local = [model for model in local_models(tmp_path, served.hub) if model.origin == "hub"]
+    expected = [] if branch else [("owner/exl", found.path, 7)]
+    assert [(model.source, model.path, model.size) for model in local] == expected
+
+
+def test_a_model_that_cannot_be_used_is_not_fetched(served: Served, tmp_path: Path) -> None:
+    served.fake.repos["owner/exl"] = dict(FOLDER)
+
+    def refuse(kind: Format) -> None:
+        raise StartError(f"no {kind} here")
+
+    with pytest.raises(StartError, match="no safetensors here"):
+        find_model("owner/exl", tmp_path, served.hub, formats=EITHER, allow=refuse)
+    assert served.fake.fetched == []
+
+
+def test_half_a_folder_in_the_cache_is_fetched_to_the_end(served: Served, tmp_path: Path) -> None:
+    served.fake.repos["owner/exl"] = dict(FOLDER)
+    for name in ("config.json", "tokenizer.json", "model.safetensors.index.json"):
+        served.hub.fetch("owner/exl", name)
+    served.hub.fetch("owner/exl", "m-1.safetensors")
+    assert not [model for model in local_models(tmp_path, served.hub) if model.origin == "hub"]
+    found = find_model("owner/exl", tmp_path, served.hub, formats=EITHER)
+    assert (found.path / "m-2.safetensors").read_bytes() == b"two!"
+
+
+@pytest.mark.parametrize(
+    ("source", "files", "message"),
+    [
+        ("owner/repo", {"README.md": b"x"}, "Where quantizations are branches, name one"),
+        ("owner/repo", {"m.gguf": b"x"}, "holds GGUF, which the llama.cpp engine reads"),
+        ("owner/repo:9bpw", dict(FOLDER), "has no file, quantization or branch '9bpw'"),
+        ("smollm2-135m", {}, "is a GGUF, which the llama.cpp engine reads"),
+    ],
+)
+def test_where_no_safetensors_are_the_message_says_what_is(
+    served: Served, tmp_path: Path, source: str, files: dict[str, bytes], message: str
+) -> None:
+    served.fake.repos["owner/repo"] = files
+    with pytest.raises(StartError, match=message):
+        find_model(source, tmp_path, served.hub, formats=SAFETENSORS)
+
+
+def test_a_folder_of_safetensors_on_the_disk(tmp_path: Path) -> None:
+    write(tmp_path, "models/sea/model.safetensors", "models/sea/config.json")
+    folder = tmp_path / "models" / "sea"
+    assert find_model(str(folder), tmp_path, formats=EITHER).path == folder
+    assert find_model("sea", tmp_path, formats=SAFETENSORS).id == "sea"
+    found = {model.id: model for model in local_models(tmp_path, Hub(cache_dir=tmp_path))}
+    assert (found["sea"].path, found["sea"].source) == (folder, str(folder))
+    with pytest.raises(StartError, match="is part of a model; name its folder"):
+        find_model(str(folder / "model.safetensors"), tmp_path, formats=EITHER)
+    write(tmp_path, "models/sea/m.gguf")
+    assert find_model(str(folder), tmp_path, formats=EITHER).path == folder / "m.gguf"
+    assert find_model(str(folder), tmp_path, formats=SAFETENSORS).path == folder
+    with pytest.raises(StartError, match="is a GGUF"):
+        find_model(str(folder / "m.gguf"), tmp_path, formats=SAFETENSORS)
 
 
 def test_a_file_that_vanishes_between_listing_and_fetching(served: Served) -> None:
