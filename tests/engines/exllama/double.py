@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class Tensor:
 
     def __init__(self, array: Any) -> None:
         self.array = np.asarray(array)
-        self.device = type("device", (), {"type": "cpu"})
+        self.device = SimpleNamespace(type="cpu")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class Tensor:
     def numpy(self) -> Any:
         return self.array
 
-    def fill_(self, value: float) -> Tensor:
+    def fill_(self, value: Any) -> Tensor:
         self.array.fill(value)
         return self
 

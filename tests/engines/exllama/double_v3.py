@@ -125,13 +125,14 @@ def exllamav3(double: Any, machine: Any) -> ModuleType:  # noqa: C901 - classes,
         def _samples(self, job: Any, rows: list[Any]) -> Iterator[int]:
             """All at once where the sampler does not ask for the tokens so far."""
             if job.sampler.reqs_past_ids:
-                return super()._samples(job, rows)
+                one_by_one: Iterator[int] = super()._samples(job, rows)
+                return one_by_one
             return iter([job.sample(row) for row in rows])
 
         def close(self) -> None:
             machine.events.append("generator closed")
 
-    return double.module(
+    made: ModuleType = double.module(
         "exllamav3",
         Config=Config,
         Model=Model,
@@ -142,3 +143,4 @@ def exllamav3(double: Any, machine: Any) -> ModuleType:  # noqa: C901 - classes,
         Generator=Generator,
         Job=Job,
     )
+    return made

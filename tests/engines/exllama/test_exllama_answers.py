@@ -150,11 +150,12 @@ async def test_an_opening_and_then_a_grammar_bind_the_answer(
 async def test_a_broken_constraint_costs_its_own_job_only(load_engine: Any, answer: Any) -> None:
     async with load_engine() as engine:
         alone = await answer(engine, PROMPT, max_tokens=5, ignore_end=True)
-        broken, well = await asyncio.gather(
+        outcome: Any = await asyncio.gather(
             answer(engine, PROMPT, grammar=Broken(engine.card.vocabulary, 5, 5)),
             answer(engine, PROMPT, max_tokens=5, ignore_end=True),
             return_exceptions=True,
         )
+    broken, well = outcome
     assert "no such state" in str(broken)
     assert well.ids == alone.ids
 

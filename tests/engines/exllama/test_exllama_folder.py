@@ -16,7 +16,8 @@ from hookline.errors import StartError
 
 def test_a_folder_says_what_its_model_is(make_folder: Any) -> None:
     folder = ModelFolder.read(make_folder(eos_token_id=[5, 6]))
-    assert (folder.context, folder.quantization, folder.end_ids) == (4096, None, {0, 2, 5, 6})
+    assert (folder.context, folder.quantization) == (4096, None)
+    assert folder.end_ids == {0, 2, 5, 6}
     assert folder.size == folder.weights[0].stat().st_size
     inner = {"text_config": {"max_position_embeddings": 99, "vocab_size": 7}}
     nested = make_folder("nested", max_position_embeddings=None, vocab_size=None, **inner)

@@ -15,7 +15,7 @@ from hookline.errors import ApiError, EngineUnavailable, StartError
 from hookline.images import Image
 
 PROMPT = [1, 40, 50, 60, 70]
-FOREVER = {"max_tokens": None, "ignore_end": True}
+FOREVER: dict[str, Any] = {"max_tokens": None, "ignore_end": True}
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -81,11 +81,12 @@ async def test_a_job_that_the_library_gives_up_is_told_and_no_other(
 ) -> None:
     machine.broken = 99
     async with load_engine() as engine:
-        broken, well = await asyncio.gather(
+        outcome: Any = await asyncio.gather(
             answer(engine, [99, 1]),
             answer(engine, PROMPT, max_tokens=5, ignore_end=True),
             return_exceptions=True,
         )
+        broken, well = outcome
         assert isinstance(broken, EngineUnavailable) and "no room for it" in str(broken)
         assert len(well.ids) == 5
         assert engine.stats().restarts == 0
