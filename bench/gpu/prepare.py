@@ -31,7 +31,10 @@ HAS = frozenset(
 )
 """What a machine with PyTorch has already; it is not carried, and must not be replaced."""
 
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64")
+PLATFORMS = (
+    *(f"manylinux_2_{glibc}_x86_64" for glibc in range(39, 16, -1)),
+    "manylinux2014_x86_64",
+)
 
 
 def model_file() -> Path:
@@ -48,7 +51,7 @@ def fetch_wheels(folder: Path, python: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     base = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
     target = ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}"]
-    target += [f"--platform={platform}" for platform in (*PLATFORMS, "any")]
+    target += [f"--platform={platform}" for platform in PLATFORMS]
     subprocess.run([*base, *target, *project["dependencies"], *TESTS, *NEEDS], check=True)
     subprocess.run([*base, *target, "--no-deps", *ENGINES], check=True)
     for wheel in folder.iterdir():
@@ -60,7 +63,7 @@ def fetch_wheels(folder: Path, python: str) -> list[Path]:
 def split(file: Path, folder: Path) -> list[Path]:
     """A file in parts that `cat` joins again in the order of their names."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = []
+    parts: list[Path] = []
     with file.open("rb") as source:
         while data := source.read(PART):
             parts.append(folder / f"model.gguf.{len(parts):03}")

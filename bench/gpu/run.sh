@@ -26,7 +26,7 @@ export TORCH_EXTENSIONS_DIR="$WORK/compiled"
 
 say() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
 
-left() { echo $((DEADLINE - SECONDS)); }
+left() { echo $((DEADLINE > SECONDS ? DEADLINE - SECONDS : 1)); }
 
 limited() { timeout --signal=INT --kill-after=10 "$(left)" "$@"; }
 
