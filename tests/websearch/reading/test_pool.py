@@ -47,6 +47,19 @@ async def test_a_page_that_takes_too_long_costs_its_process_only() -> None:
     await pool.close()
 
 
+async def test_a_page_that_takes_long_makes_room_for_others() -> None:
+    pool = ReadingPool(processes=1, seconds=60, slow=0.05)
+    hostile = b"<table><tr><td>a b c</td></tr></table>" * 9000  # takes a minute
+    first, second = (
+        asyncio.create_task(pool.read(hostile, "text/html", "", URL, 100)) for _ in range(2)
+    )
+    assert (await pool.read(b"next", "text/plain", "", URL, 100)).text == "next"
+    with pytest.raises(TooHard):
+        await first
+    assert not second.done()
+    await pool.close()
+
+
 async def test_a_reader_who_leaves_costs_its_process_only(pool: ReadingPool) -> None:
     pool.warm_up()
     reading = asyncio.create_task(pool.read(HTML * 2000, "text/html", "", URL, 100))
