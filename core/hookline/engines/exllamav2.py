@@ -122,8 +122,10 @@ class ExLlamaV2(DynamicBackend):
         progress(1.0)
 
     def _read_config(self, folder: ModelFolder) -> Any:
+        """The library's configuration, for prompts of whole pages: it reads them in chunks of at
+        most that length, and pages must not be torn."""
         config = self._library.ExLlamaV2Config(str(folder.path))
-        config.max_seq_len = pages(self.context + self.drafts + 1) * PAGE
+        config.max_seq_len = pages(self.context + self.drafts) * PAGE
         config.arch_compat_overrides()
         return config
 
@@ -195,6 +197,7 @@ class ExLlamaV2(DynamicBackend):
             cache=self._cache,
             tokenizer=self._tokenizer,
             max_batch_size=self.parallel,
+            max_q_size=self.drafts + 1,
             draft_model=self._draft,
             draft_cache=self._draft_cache,
             num_draft_tokens=self.drafts,

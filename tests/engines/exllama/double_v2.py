@@ -15,6 +15,8 @@ def exllamav2(double: Any, machine: Any) -> dict[str, ModuleType]:  # noqa: C901
             content = double.read_config(model_dir)
             self.vocab_size = content["vocab_size"]
             self.max_seq_len = content["max_position_embeddings"]
+            self.max_input_len = 2048
+            self.max_batch_size = 1
             self.no_flash_attn = machine.no_flash_attn
             self.vision_model_type = content.get("vision_config", {}).get("model_type")
 
@@ -44,6 +46,8 @@ def exllamav2(double: Any, machine: Any) -> dict[str, ModuleType]:  # noqa: C901
             self, cache: Any, reserve_vram: Any = None, callback: Any = None
         ) -> None:
             assert cache.lazy, "the cache must be lazy"
+            config = self.config
+            config.max_input_len = min(config.max_input_len, config.max_seq_len)
             machine.load(self.what, callback)
 
         def unload(self) -> None:
@@ -153,8 +157,10 @@ def exllamav2(double: Any, machine: Any) -> dict[str, ModuleType]:  # noqa: C901
             assert paged or max_batch_size == 1
             assert max_sampling_threads == 1, "jobs would choose in other threads"
             drafts = num_draft_tokens if draft_model or use_ngram_draft else 0
-            assert drafts <= max_q_size
-            batch = max_batch_size or 256
+            assert drafts < max_q_size
+            config, batch = model.config, max_batch_size or 256
+            assert max_q_size * batch <= config.max_batch_size * config.max_input_len
+            assert not paged or config.max_input_len % 256 == 0, "must be multiple of 256"
             super().__init__(machine, model.config.vocab_size, cache, batch, drafts)
             self.page_size = 256 if paged else cache.tokens
 

@@ -148,6 +148,15 @@ async def test_the_kv_memory_is_as_it_is_set(
         assert made["layer_type"].bits == (16 if cache == "fp16" else 0)
 
 
+@pytest.mark.parametrize("context", [300, 512, 4096])
+async def test_any_context_and_many_at_once_can_be_set(
+    load_engine: Any, answer: Any, context: int
+) -> None:
+    async with load_engine(context=context, parallel=64) as engine:
+        assert (engine.card.context, engine.card.parallel) == (context, 64)
+        assert len((await answer(engine, [1, 2], max_tokens=3, ignore_end=True)).ids) == 3
+
+
 async def test_the_split_over_gpus_is_as_it_is_set(
     load_engine: Any, machine: Any, version: str, answer: Any
 ) -> None:

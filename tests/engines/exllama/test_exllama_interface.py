@@ -82,7 +82,7 @@ CALLED: dict[str, dict[str, Names]] = {
     "exllamav2/generator/dynamic.py": {
         "ExLlamaV2DynamicGenerator.__init__": (
             *("model", "cache", "tokenizer", "max_batch_size", "draft_model", "draft_cache"),
-            *("num_draft_tokens", "use_ngram_draft", "max_sampling_threads", "paged"),
+            *("num_draft_tokens", "use_ngram_draft", "max_sampling_threads", "paged", "max_q_size"),
         ),
         "ExLlamaV2DynamicGenerator.enqueue": ("job",),
         "ExLlamaV2DynamicGenerator.cancel": ("job",),
