@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from hookline.config import ModelSettings
-from hookline.engine import Card, EngineStats, Job, Token
+from hookline.engine import Card, EngineStats, Job
 from hookline.engines.answer import Answer
 from hookline.engines.exllama_backend import Backend, Embedding, Load, one_line
+from hookline.engines.exllama_card import describe
 from hookline.engines.exllama_folder import ModelFolder
 from hookline.engines.exllama_images import Embeddings, ids_for_library
 from hookline.engines.exllama_library import TITLES, Version
+from hookline.engines.exllama_task import Task
 from hookline.engines.exllama_tokenizer import FolderTokenizer
 from hookline.engines.run import Run
-from hookline.engines.sampler import Floats
 from hookline.errors import (
     ContextLengthExceeded,
     EngineUnavailable,
@@ -29,34 +30,6 @@ from hookline.images import Image
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True, eq=False)
-class _Task:
-    """A job in the generator. ``said`` are its tokens of this step, ``gone`` whether the library
-    has let it go."""
-
-    run: Run
-    answer: Answer
-    vocabulary: int
-    handle: Any = None
-    said: list[Token] = field(default_factory=list)
-    error: Exception | None = None
-    gone: bool = False
-    spoke: bool = False
-
-    def choose(self, logits: Callable[[], Floats]) -> int:
-        """The next token. After the end any token will do: what was guessed ahead is dropped."""
-        if self.answer.finish is not None or self.error is not None:
-            return 0
-        try:
-            row = logits()[: self.vocabulary] if self.answer.needs_logits else None
-            token = self.answer.take(row)
-        except Exception as error:  # from here it would end every job of the library's generator
-            self.error = error
-            return 0
-        self.said.append(token)
-        return token.id
 
 
 class ExLlamaGenerator:
@@ -82,7 +55,7 @@ class ExLlamaGenerator:
         self._backend: Backend | None = None
         self._tokenizer: FolderTokenizer | None = None
         self._card: Card | None = None
-        self._tasks: list[_Task] = []
+        self._tasks: list[Task] = []
         self._proved = False
         self._renewals = 0
         self._gpu = threading.Lock()
@@ -112,7 +85,9 @@ class ExLlamaGenerator:
         self.parallel = backend.parallel
         self._embeddings = Embeddings(self._embed)
         self._proved = False
-        self._card = self._describe(backend, tokenizer)
+        self._card = describe(
+            self._version, self._model_id, self._folder, self._draft, backend, tokenizer
+        )
         log.info(
             "%s: %s, %d requests of %d tokens, %.0f MiB of KV memory (%s)",
             *(self._folder.path.name, TITLES[self._version], backend.parallel, backend.context),
@@ -124,35 +99,6 @@ class ExLlamaGenerator:
                 "%s computes batches in its own ways. exact = false in [model] says so, too.",
                 TITLES[self._version],
             )
-
-    def _describe(self, backend: Backend, tokenizer: FolderTokenizer) -> Card:
-        template = self._folder.chat_template or ""
-        details = {
-            "folder": self._folder.path.name,
-            "size_bytes": self._folder.size,
-            "quantization": self._folder.quantization,
-            "kv_bytes": backend.kv_bytes,
-            **backend.details,
-        }
-        if self._draft is not None:
-            details["draft_model"] = self._draft.path.name
-        return Card(
-            id=self._model_id,
-            engine=self._version,
-            context=backend.context,
-            parallel=backend.parallel,
-            exact_batches=False,
-            vocabulary=tokenizer.size,
-            chat_template=self._folder.chat_template,
-            bos=tokenizer.bos,
-            eos=tokenizer.eos,
-            special_tokens=tokenizer.special_texts,
-            longest_token=tokenizer.longest,
-            tools="tools" in template,
-            thinking="enable_thinking" in template or "<think>" in template,
-            vision=backend.sees,
-            details=details,
-        )
 
     def embedding(self, image: Image) -> Embedding:
         """An image as vectors. Any thread may ask. Raises InvalidRequest where the model cannot
@@ -185,7 +131,7 @@ class ExLlamaGenerator:
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
         most = room if run.job.max_tokens is None else min(room, run.job.max_tokens)
-        task = _Task(run, answer, card.vocabulary)
+        task = Task(run, answer, card.vocabulary)
         task.handle = self.backend.submit(prompt, images, most, task.choose)
         self._tasks.append(task)
         for image in images:
@@ -247,13 +193,13 @@ class ExLlamaGenerator:
         elif result["stage"] == "error":
             task.error = result["error"]
 
-    def _read(self, task: _Task, done: int) -> None:
+    def _read(self, task: Task, done: int) -> None:
         """The library counts the last token of a prompt to the answer."""
         total = len(task.run.job.prompt)
         cached = self.backend.cached(task.handle)
         task.run.prefilled(total if done >= total - 1 else done, cached=cached)
 
-    def _tell(self, task: _Task) -> None:
+    def _tell(self, task: Task) -> None:
         if task.said:
             if not task.spoke:
                 self._read(task, len(task.run.job.prompt))
@@ -269,7 +215,7 @@ class ExLlamaGenerator:
         if task.run.ended:
             self._leave(task)
 
-    def _leave(self, task: _Task) -> None:
+    def _leave(self, task: Task) -> None:
         self._tasks.remove(task)
         if not task.gone:
             self.backend.cancel(task.handle)
