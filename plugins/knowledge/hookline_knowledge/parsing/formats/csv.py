@@ -20,7 +20,7 @@ SEPARATORS = ",;\t|"
 def read(data: bytes, reading: Reading) -> Iterator[Section]:
     """The table's sections; rows are counted as a spreadsheet would."""
     text = clean(decode(data))
-    csv.field_size_limit(max(len(text), 1))
+    csv.field_size_limit(max(len(text), csv.field_size_limit()))  # of the process, so never less
     rows = csv.reader(io.StringIO(text, newline=""), _dialect(text[:SAMPLE]))
     numbered = ((number, [tables.one_line(c) for c in row]) for number, row in enumerate(rows, 1))
     yield from tables.sections(numbered, "", reading)
