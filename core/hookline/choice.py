@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from hookline.config import Settings
+from hookline.config.origins import Key
 from hookline.errors import ConfigError
 from hookline.plugin_sources import PluginSource
 
@@ -23,6 +24,20 @@ def wanted(
 
     ``extra`` are names that settings may have tables for, besides those of ``sources``.
     """
+    named, off = named_in(settings, sources)
+    if problems := [*_unknown_names(settings, sources, extra)]:
+        raise ConfigError("\n".join(problems))
+    for name in named:
+        if named.count(name) > 1 or name in off:
+            raise ConfigError(f"'plugins' names the plugin '{name}' twice.")
+    return named
+
+
+def named_in(
+    settings: Settings, sources: Mapping[str, PluginSource]
+) -> tuple[list[str], list[str]]:
+    """The names that the configuration switches on, in its order, and those that it switches
+    off; also such as are no plugin's."""
     entries = [BUILT_IN] if settings.plugins is None else settings.plugins
     off = [entry.removeprefix(OFF) for entry in entries if entry.startswith(OFF)]
     listed = [entry for entry in entries if not entry.startswith(OFF)] or (off and [BUILT_IN])
@@ -31,14 +46,25 @@ def wanted(
         for name, source in sources.items()
         if (source.built_in or source.file) and name not in (*listed, *off)
     ]
-    names = [name for entry in listed for name in (rest if entry == BUILT_IN else [entry])]
-    for name in [*names, *off, *(settings.plugin.keys() - set(extra))]:
+    return [name for entry in listed for name in (rest if entry == BUILT_IN else [entry])], off
+
+
+def _unknown_names(
+    settings: Settings, sources: Mapping[str, PluginSource], extra: Iterable[str]
+) -> Iterator[str]:
+    """A line for each place that names a plugin which is not there: where, and what to do."""
+    entries = dict.fromkeys(entry.removeprefix(OFF) for entry in settings.plugins or ())
+    places: list[tuple[str, Key]] = [(name, ("plugins",)) for name in entries if name != BUILT_IN]
+    places += [(name, ("plugin", name)) for name in settings.plugin if name not in {*extra}]
+    for name, key in places:
         if name not in sources:
-            raise ConfigError(unknown(name, sources))
-    for name in names:
-        if names.count(name) > 1 or name in off:
-            raise ConfigError(f"'plugins' names the plugin '{name}' twice.")
-    return names
+            what = "'plugins'" if key == ("plugins",) else f"[plugin.{name}]"
+            origin = settings.origins.around(key)
+            where = what if origin.kind == "default" else f"{origin}: {what}"
+            yield (
+                f"{where}: {unknown(name, sources)} Install it, or run: "
+                f"hookline plugins disable {name}"
+            )
 
 
 def unknown(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hookline.choice import wanted
+from hookline.choice import named_in, wanted
 from hookline.config import Settings
 from hookline.contract import SPEC, marked
 from hookline.errors import ConfigError, PluginError
@@ -35,7 +35,7 @@ class Surveyed:
 class Survey:
     """All plugins by name, those in use first and in their order.
 
-    ``refusal`` is what is wrong with the configuration of plugins; then none is in use.
+    ``refusal`` is what is wrong with the configuration of plugins; then none of them is loaded.
     """
 
     plugins: dict[str, Surveyed] = field(default_factory=dict)
@@ -65,16 +65,17 @@ def survey(settings: Settings, reserved: Iterable[str] = ()) -> Survey:
     """
     sources = all_sources(settings)
     result = Survey()
-    names: list[str] = []
     try:
         names = wanted(settings, sources)
     except ConfigError as error:
         result.refusal = error
+        names = [name for name in dict.fromkeys(named_in(settings, sources)[0]) if name in sources]
     for name in [*names, *(name for name in sources if name not in names)]:
         result.plugins[name] = _read(sources[name], settings, in_use=name in names)
     if result.refusal:
-        for read in result.plugins.values():
-            read.plugin.reason = "not loaded: the configuration of plugins is refused"
+        for name in names:
+            plugin = result.plugins[name].plugin
+            plugin.state, plugin.reason = "failed", "not loaded: the configuration is refused"
     check(_shaped(result.plugins), reserved, result.adds)
     return result
 

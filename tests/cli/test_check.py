@@ -80,7 +80,10 @@ def test_a_model_that_says_nothing_fails(run: Run, install: Install) -> None:
     ("text", "line"),
     [
         ("[server]\nprot = 1\n", "failed\tconfiguration\thookline.toml:2: [server] prot: "),
-        ('plugins = ["moth"]\n', "failed\tplugins\tThere is no plugin 'moth'"),
+        (
+            'plugins = ["moth"]\n',
+            "failed\tplugins\thookline.toml:1: 'plugins': There is no plugin 'moth'",
+        ),
         ('plugins = []\n[model]\nengine = "none"\n', "failed\tmodel\tNo engine 'none'"),
         ('plugins = []\n[model]\nsource = "./no.gguf"\n', "failed\tmodel\tThere is no model at"),
     ],

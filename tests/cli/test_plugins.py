@@ -93,8 +93,19 @@ def test_list_still_lists_where_the_choice_of_plugins_is_refused(
     assert result.exit_code == 1
     rows = {row.split("\t")[0]: row.split("\t")[1:] for row in result.stdout.splitlines()}
     assert rows["search"][0] == "off"
-    assert rows["search"][2].startswith("not loaded")
-    assert "'serch'. Did you mean 'search'?" in result.stderr
+    assert "hookline.toml:1: 'plugins': There is no plugin 'serch'" in result.stderr
+    assert "Did you mean 'search'?" in result.stderr
+
+
+def test_what_would_be_in_use_is_not_on_where_the_choice_is_refused(run: Run) -> None:
+    configure('plugins = ["tools"]\n[plugin.gone]\ndepth = 1\n[server]\n# ')
+    listed = run("plugins", "list", "--json")
+    states = {plugin["name"]: plugin["state"] for plugin in json.loads(listed.stdout)}
+    assert (states["tools"], states["thinking"]) == ("failed", "off")
+    assert "hookline.toml:2: [plugin.gone]: There is no plugin 'gone'" in listed.stderr
+    assert "hookline plugins disable gone" in listed.stderr
+    found = run("plugins", "doctor")
+    assert "failed\tplugin tools\tfailed: not loaded: the configuration is refused" in found.stdout
 
 
 @pytest.mark.parametrize("state", ["on", "off"])

@@ -66,6 +66,7 @@ def test_comments_and_lines_stay(run: Run, install: Install) -> None:
         (["tools"], "enable tools", ["tools"]),
         (["thinking"], "disable tools", ["thinking"]),
         (["*", "gone"], "disable gone", ["*"]),
+        (["*", "-gone"], "disable gone", ["*"]),
         (["*", "gone"], "disable tools", ["*", "gone", "-tools"]),
     ],
 )
@@ -115,3 +116,39 @@ def test_a_file_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None
     result = run("plugins", "disable", "tools")
     assert result.exit_code == 1
     assert "hookline.toml cannot be written" in result.stderr
+
+
+def test_the_list_takes_the_place_of_its_comment(run: Run) -> None:
+    run("config", "init")
+    before = file().read_text()
+    run("plugins", "disable", "tools")
+    assert file().read_text() == before.replace('#plugins = ["*"]\n', 'plugins = ["*", "-tools"]\n')
+
+
+def test_a_comment_in_a_table_is_no_place_for_the_list(run: Run) -> None:
+    file("[server]\n# plugins = []\nport = 1\n")
+    run("plugins", "disable", "tools")
+    assert tomllib.loads(file().read_text()) == {
+        "plugins": ["*", "-tools"],
+        "server": {"port": 1},
+    }
+
+
+def test_the_table_of_a_plugin_that_is_gone_becomes_a_comment(run: Run) -> None:
+    file('[plugin.gone]\ndepth = 1  # deep\n\n[plugin."gone".inner]\na = 1\n\n[server]\nport = 1\n')
+    result = run("plugins", "disable", "gone")
+    assert result.exit_code == 0, result.output
+    assert "[plugin.gone] in hookline.toml is a comment now" in result.stdout
+    assert file().read_text() == (
+        "# [plugin.gone]\n# depth = 1  # deep\n\n"
+        '# [plugin."gone".inner]\n# a = 1\n\n[server]\nport = 1\n'
+    )
+    assert run("plugins", "list").exit_code == 0
+
+
+def test_settings_that_are_no_table_are_left_to_a_person(run: Run) -> None:
+    file("plugin.gone.depth = 1\n")
+    result = run("plugins", "disable", "gone")
+    assert result.exit_code == 1
+    assert "take the settings of the plugin 'gone' out by hand" in result.stderr
+    assert file().read_text() == "plugin.gone.depth = 1\n"

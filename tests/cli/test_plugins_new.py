@@ -125,13 +125,25 @@ def test_uninstall_takes_the_name_of_a_plugin(
     install("sky", "class Plugin: ...")
     pip = Pip(tmp_path / "site" / "sky-1.5.dist-info")
     monkeypatch.setattr("hookline.cli.install.subprocess.run", pip)
-    Path("hookline.toml").write_text('plugins = ["sky"]\n')
-    result = run("uninstall", "sky", "other-package", "--yes")
-    assert pip.commands == [
-        [sys.executable, "-m", "pip", "uninstall", "--yes", "sky", "other-package"]
-    ]
-    assert "'plugins' still names sky: hookline plugins disable sky" in result.stdout
+    Path("hookline.toml").write_text('plugins = ["sky"]\n[plugin.sky]\ndepth = 1\n')
+    result = run("uninstall", "sky", "pluggy", "--yes")
+    assert pip.commands == [[sys.executable, "-m", "pip", "uninstall", "--yes", "sky", "pluggy"]]
+    told = "Its name in 'plugins' and its table [plugin.sky] are still there for sky: "
+    assert f"{told}hookline plugins disable sky" in result.stdout
     assert run("plugins", "disable", "sky").exit_code == 0
+    assert Path("hookline.toml").read_text() == "plugins = []\n# [plugin.sky]\n# depth = 1\n"
+
+
+def test_what_is_no_package_is_not_uninstalled(run: Run) -> None:
+    Path("plugins").mkdir()
+    Path("plugins/tide.py").write_text("")
+    Path("hookline.toml").write_text("")
+    result = run("uninstall", "tide")
+    assert result.exit_code == 1
+    assert "is a single file: delete" in result.stderr
+    result = run("uninstall", "nosuch")
+    assert result.exit_code == 1
+    assert "No package 'nosuch' is installed" in result.stderr
 
 
 def test_built_in_plugins_are_not_uninstalled(run: Run) -> None:

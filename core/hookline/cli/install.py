@@ -6,15 +6,17 @@ import importlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 
 import click
 
+from hookline.choice import OFF, unknown
 from hookline.cli import loaded_settings
 from hookline.cli.output import json_option, note, print_json
 from hookline.errors import ConfigError, PluginError, StartError
-from hookline.plugin_sources import PluginSource, installed
+from hookline.plugin_sources import PluginSource, in_folder, installed
 
 STDERR = 2
 """The file descriptor, which a process that is started shares."""
@@ -56,26 +58,33 @@ def _say_added(added: Sequence[str]) -> None:
 @click.pass_context
 def uninstall(ctx: click.Context, names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Uninstalls packages with pip; NAMES are theirs, or those of their plugins."""
-    before = installed()
-    packages = [_distribution(name, before) for name in names]
+    before, files = installed(), _files(ctx)
+    packages = [_distribution(name, before, files) for name in names]
     command = pip("uninstall", *(["--yes"] if yes or as_json else []), *packages)
     code = _run(command, quiet=as_json)
     gone = sorted(before.keys() - installed().keys())
     if as_json:
         print_json({"command": command, "exit_code": code, "plugins": gone})
     elif code == 0:
-        for name in _still_named(ctx, gone):
-            click.echo(f"'plugins' still names {name}: hookline plugins disable {name}")
+        for name, places in _still_named(ctx, gone):
+            click.echo(f"{places} still there for {name}: hookline plugins disable {name}")
         click.echo(RESTART)
     ctx.exit(code)
 
 
-def _still_named(ctx: click.Context, gone: Sequence[str]) -> list[str]:
+def _still_named(ctx: click.Context, gone: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Plugins that the configuration still names, each with where; then no server starts."""
     try:
-        named = loaded_settings(ctx).settings.plugins or []
+        settings = loaded_settings(ctx).settings
     except ConfigError:
-        return []  # whatever is wrong with the file was so before
-    return [name for name in gone if name in named]
+        return  # whatever is wrong with the file was so before
+    entries = [entry.removeprefix(OFF) for entry in settings.plugins or ()]
+    for name in gone:
+        places = ["its name in 'plugins'"] * (name in entries)
+        places += [f"its table [plugin.{name}]"] * (name in settings.plugin)
+        if places:
+            told = " and ".join(places)
+            yield name, f"{told[0].upper()}{told[1:]} {'are' if len(places) > 1 else 'is'}"
 
 
 def pip(*arguments: str) -> list[str]:
@@ -104,14 +113,41 @@ def _changed(before: dict[str, PluginSource], after: dict[str, PluginSource]) ->
     }
 
 
-def _distribution(name: str, plugins: dict[str, PluginSource]) -> str:
-    """The package of that name, or that brings the plugin of that name."""
+def _files(ctx: click.Context) -> Mapping[str, PluginSource]:
+    """The plugins that are single files; none where the configuration cannot be read."""
+    try:
+        return {
+            source.name: source for source in in_folder(loaded_settings(ctx).settings.plugin_dir)
+        }
+    except ConfigError:
+        return {}
+
+
+def _distribution(
+    name: str, plugins: Mapping[str, PluginSource], files: Mapping[str, PluginSource]
+) -> str:
+    """The package of that name, or that brings the plugin of that name. Raises PluginError where
+    there is none that pip could take away."""
     source = plugins.get(name)
+    if source is None and name in files:
+        raise PluginError(
+            f"The plugin '{name}' is a single file: delete {files[name].file}, or run: "
+            f"hookline plugins disable {name}"
+        )
     if source is None:
-        return name
+        return _package(name, plugins)
     if source.built_in:
         raise PluginError(
             f"The plugin '{name}' is a part of Hookline; 'hookline plugins disable {name}' "
             "switches it off."
         )
     return source.distribution or name
+
+
+def _package(name: str, plugins: Mapping[str, PluginSource]) -> str:
+    """A package that is installed, by name."""
+    try:
+        return distribution(name).name
+    except (PackageNotFoundError, ValueError):
+        offered = unknown(name, [n for n, source in plugins.items() if not source.built_in])
+        raise PluginError(f"No package '{name}' is installed. {offered}") from None

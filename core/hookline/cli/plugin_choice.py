@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Array
 
 from hookline.choice import BUILT_IN, OFF, unknown, wanted
 from hookline.cli import loaded_settings
+from hookline.cli.config_edit import rewrite, with_entries, without_table
 from hookline.cli.output import json_option, print_json
 from hookline.config import LoadedSettings, Settings
 from hookline.config.sources import FILE_NAME
@@ -38,22 +36,32 @@ def disable(ctx: click.Context, name: str, as_json: bool) -> None:
 
 def _choose(loaded: LoadedSettings, name: str, on: bool, as_json: bool) -> None:
     settings, sources = loaded.settings, all_sources(loaded.settings)
-    entries = settings.plugins
-    if name not in sources and (on or name not in (entries or ())):
+    entries, file = settings.plugins, loaded.file or Path(FILE_NAME)
+    gone = name not in sources
+    if gone and (on or name not in (*named(entries), *settings.plugin)):
         raise PluginError(unknown(name, sources))
     _refuse_variable(loaded)
     chosen = with_plugin(entries, name, sources) if on else without(entries, name, sources)
-    changed = chosen is not None and chosen != entries
-    file = loaded.file or Path(FILE_NAME)
-    if changed:
-        _write(file, chosen or [])
+    table = gone and _is_table_of(loaded, name)
+    if changed := chosen is not None and chosen != entries:
+        rewrite(file, lambda text: with_entries(text, chosen or []))
+    if table:
+        rewrite(file, lambda text: without_table(text, name, file))
     if as_json:
-        print_json({"plugin": name, "on": on, "changed": changed, "file": str(file)})
-    elif changed:
-        state = "on" if on else "off"
-        click.echo(f"{name} is {state} in {file}. A server that runs must be restarted.")
+        told = {"plugin": name, "on": on, "changed": changed or table, "file": str(file)}
+        print_json({**told, "table_is_comment": table})
     else:
-        click.echo(f"{name} is {'on' if on else 'off'} already.")
+        _say(name, on, file, changed=changed, table=table)
+
+
+def _say(name: str, on: bool, file: Path, *, changed: bool, table: bool) -> None:
+    state = "on" if on else "off"
+    if changed:
+        click.echo(f"{name} is {state} in {file}. A server that runs must be restarted.")
+    if table:
+        click.echo(f"[plugin.{name}] in {file} is a comment now: no such plugin is installed.")
+    if not (changed or table):
+        click.echo(f"{name} is {state} already.")
 
 
 def _refuse_variable(loaded: LoadedSettings) -> None:
@@ -78,11 +86,13 @@ def without(
     entries: list[str] | None, name: str, sources: dict[str, PluginSource]
 ) -> list[str] | None:
     """The list in the configuration with a plugin off; None where it is off already."""
+    if entries is not None and name not in sources:
+        return [entry for entry in entries if entry not in (name, OFF + name)]
     if entries is not None and name in entries:
         entries = [entry for entry in entries if entry != name]
     elif not _is_on(entries, name, sources):
         return None
-    if name in sources and _is_on(entries, name, sources):
+    if _is_on(entries, name, sources):
         return [*(entries if entries is not None else [BUILT_IN]), OFF + name]
     return entries
 
@@ -95,31 +105,16 @@ def _is_on(entries: list[str] | None, name: str, sources: dict[str, PluginSource
     return name in wanted(Settings.model_construct(plugins=listed, plugin={}), sources)
 
 
-def _write(file: Path, entries: list[str]) -> None:
-    """Sets ``plugins`` in a file, which is made where there is none."""
-    try:
-        document = tomlkit.parse(file.read_text(encoding="utf-8-sig") if file.exists() else "")
-        if isinstance(array := document.get("plugins"), Array):
-            _edit(array, entries)
-        else:
-            document["plugins"] = entries
-        text = tomlkit.dumps(document)
-        staged = file.with_name(f".{file.name}.new")
-        staged.write_text(text, encoding="utf-8")
-        if file.exists():
-            staged.chmod(file.stat().st_mode)
-        staged.replace(file.resolve())
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
-    except TOMLKitError as error:
-        raise ConfigError(f"{file}: {error}") from None
+def named(entries: list[str] | None) -> list[str]:
+    """The plugins that the list in the configuration names, on or off."""
+    return [entry.removeprefix(OFF) for entry in entries or ()]
 
 
-def _edit(array: Array, entries: list[str]) -> None:
-    """Changes an array item by item, so that its lines and comments stay."""
-    for index in reversed(range(len(array))):
-        if array[index] not in entries:
-            del array[index]
-    for entry in entries:
-        if entry not in array:
-            array.append(entry)
+def _is_table_of(loaded: LoadedSettings, name: str) -> bool:
+    """Whether the file has the settings of a plugin. Raises ConfigError for the environment's."""
+    if name not in loaded.settings.plugin:
+        return False
+    origin = loaded.origins.around(("plugin", name))
+    if origin.kind == "environment":
+        raise ConfigError(f"{origin.name} sets the plugin '{name}'; unset it.")
+    return True
