@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 
-from hookline import EngineUnavailable
+from hookline import EngineUnavailable, Job
 from hookline.api import sse
-from hookline.engines.scripted import Break, Pause, say
+from hookline.engines.scripted import Break, Line, Pause, say
 
 MESSAGES: Any = [{"role": "user", "content": "Hi"}]
 
@@ -104,12 +106,20 @@ async def test_progress_of_prefill_and_decode(on_port: Any, streamed: Any) -> No
 
 
 async def test_progress_in_the_queue(on_port: Any, streamed: Any, until: Any) -> None:
+    everybody_is_here = threading.Event()
+
+    def script(prompt: str, job: Job) -> Iterator[Line]:
+        while not everybody_is_here.is_set():
+            yield Pause(0.005)
+        yield from "abcdefghij"
+
     engine = {"parallel": 1, "step_seconds": 0.002}
-    async with on_port(script=say(*"abcdefghij"), engine=engine) as server:
+    async with on_port(script=script, engine=engine) as server:
         asked = []
         for number in range(4):
             asked.append(asyncio.create_task(streamed(server)))
             await until(lambda n=number: sum(_busy(server)) == n + 1)
+        everybody_is_here.set()
         answers = await asyncio.gather(*asked)
     seen = [
         [c["progress"]["position"] for c in events.chunks if _phase(c) == "queue"]

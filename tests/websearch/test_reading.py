@@ -35,7 +35,7 @@ def hits(*urls: str) -> dict[str, Hit]:
 async def test_only_as_many_as_wanted_are_begun() -> None:
     reader = Reader()
     pages = await read_some(reader, hits("ok1", "ok2", "ok3"), 2, 5)
-    assert reader.begun == list(pages) == ["ok1", "ok2"]
+    assert reader.begun == sorted(pages) == ["ok1", "ok2"]
     assert await read_some(reader, {}, 2, 5) == {}
 
 
