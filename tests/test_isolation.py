@@ -382,11 +382,28 @@ def test_of_two_commands_with_one_name_the_first_is_kept(
     import click
 
     class Adds:
+        def __init__(self, *names: str) -> None:
+            self.names = names
+
         @hookimpl
         def commands(self, cli: click.Group) -> None:
-            cli.add_command(click.Command("hello", help=str(id(self))))
+            for name in self.names:
+                cli.add_command(click.Command(name, help=str(id(self))))
 
-    first, second = Adds(), Adds()
-    plugins(first=first, second=second).commands(group := click.Group())
-    assert group.commands["hello"].help == str(id(first))
-    assert "second" in caplog.text
+    class Breaks(Adds):
+        @hookimpl
+        def commands(self, cli: click.Group) -> None:
+            super().commands(cli)
+            raise RuntimeError("half way")
+
+    first, second, third = Adds("hello"), Adds("free", "hello"), Adds("free")
+    loaded = plugins(first=first, second=second, third=third, breaks=Breaks("half"))
+    loaded.commands(group := click.Group())
+    assert {name: command.help for name, command in group.commands.items()} == {
+        "hello": str(id(first)),
+        "free": str(id(third)),
+    }
+    assert (
+        "plugin second: the command 'hello' is taken by the plugin 'first'; "
+        "none of its commands is added"
+    ) in caplog.text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from hookline import Caller, Exchange, InvalidRequest, Job, hookimpl
+from hookline import Caller, Exchange, InvalidRequest, Job, Message, hookimpl
 from hookline.config import Settings
 from hookline.discovery import load_plugins, request_model
 from hookline.errors import PluginFailed
@@ -214,3 +214,73 @@ def test_a_plugin_taken_out_of_service_is_called_no_more() -> None:
     loaded.fail(loaded.found["fine"], "tired")
     assert not loaded.calls("transform")
     assert loaded.found["fine"].summary()["reason"] == "tired"
+
+
+@pytest.mark.parametrize("junk", [{"role": "user"}, "text", None])
+async def test_what_is_no_message_is_the_transform_s_failure(junk: Any) -> None:
+    class Leaves:
+        @hookimpl
+        async def transform(self, exchange: Exchange) -> None:
+            exchange.messages.append(junk)
+
+    calls: list[str] = []
+    loaded = plugins(leaves=Leaves(), fine=Recorder("fine", calls))
+    one = exchange(loaded)
+    one.messages = [Message(role="user", content="Hi")]
+    for _ in range(5):
+        await loaded.transform(one)
+        assert [message.text for message in one.messages] == ["Hi"]
+    assert loaded.found["leaves"].breaker.state == "open"
+    assert one.warnings[0]["plugin"] == "leaves"
+    assert calls == ["fine"] * 5
+
+
+async def test_a_list_of_messages_that_is_none_is_undone_too() -> None:
+    class Empties:
+        @hookimpl
+        async def transform(self, exchange: Exchange) -> None:
+            exchange.messages = None  # type: ignore[assignment]
+
+    loaded = plugins(empties=Empties())
+    one = exchange(loaded)
+    await loaded.transform(one)
+    assert one.messages == []
+    assert loaded.found["empties"].last_failure == "TypeError in transform"
+
+
+@pytest.mark.parametrize("key", ["id", "choices", "usage", "warnings"])
+def test_fields_of_the_core_are_not_written_over(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Overwrites:
+        @hookimpl
+        def closing_fields(self) -> dict[str, Any]:
+            return {key: "mine", "other": 1}
+
+    loaded = plugins(overwrites=Overwrites())
+    fields = loaded.closing_fields(exchange(loaded))
+    assert fields.keys() == {"warnings"}
+    assert fields["warnings"][0]["plugin"] == "overwrites"
+    assert "plugin overwrites failed in closing_fields" in caplog.text
+    assert f"the field '{key}' of an answer is the server's own" in caplog.text
+
+
+def test_two_plugins_with_one_field_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    loaded = plugins(a=Recorder("a", []), b=Recorder("b", []))
+    for _ in range(2):
+        assert loaded.opening_fields(exchange(loaded))["who"] == "b"
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["the plugins a and b both give 'who' in opening_fields; b wins"]
+
+
+def test_two_plugins_may_give_the_same_value(caplog: pytest.LogCaptureFixture) -> None:
+    class Sources:
+        @hookimpl
+        def opening_fields(self, exchange: Exchange) -> dict[str, Any]:
+            return {"sources": exchange.sources}
+
+    loaded = plugins(a=Sources(), b=Sources())
+    one = exchange(loaded)
+    one.add_source({"title": "A page"})
+    assert len(loaded.opening_fields(one)["sources"]) == 1
+    assert not caplog.records

@@ -9,10 +9,37 @@ from typing import Any
 
 import pydantic_core
 
+from hookline.messages import Message
+
+OWN_FIELDS = frozenset(
+    {
+        *("id", "object", "created", "model", "choices", "usage", "system_fingerprint"),
+        *("timings", "progress", "warnings", "error", "service_tier"),
+    }
+)
+"""What the server itself says in an answer."""
+
 
 def is_json(answer: Any) -> None:
     """A mapping that JSON can hold."""
     pydantic_core.to_json(dict(answer))
+
+
+def are_fields(answer: Any) -> None:
+    """A mapping that JSON can hold, without the keys of the core."""
+    is_json(answer)
+    if taken := dict(answer).keys() & OWN_FIELDS:
+        raise ValueError(f"the field '{min(taken)}' of an answer is the server's own")
+
+
+def are_messages(answer: Any) -> None:
+    """What a transform may leave: a list of messages."""
+    if not isinstance(answer, list):
+        raise TypeError(f"it left {type(answer).__name__} in exchange.messages, not a list")
+    for place, message in enumerate(answer):
+        if not isinstance(message, Message):
+            kind = type(message).__name__
+            raise TypeError(f"messages[{place}] is no Message, but {kind}")
 
 
 def is_headers(answer: Any) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-from quart import Blueprint, Quart, Response, request
+from quart import Quart, Response, request
 
 from hookline.api import access, chat, completions, errors, models, openapi, tokens
 from hookline.api.linger import Linger
 from hookline.api.pacing import PacedRequest, Pacing
+from hookline.api.plugin_routes import PluginRoutes
 from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
-from hookline.errors import PluginError
 from hookline.kernel import Kernel
-from hookline.plugin import Plugin
 from hookline.server import Clock
 
 
@@ -48,38 +47,10 @@ def app_of(kernel: Kernel) -> Quart:
     access.install(app, kernel.settings, kernel.authenticate)
     for part in (chat, completions, models, tokens, openapi):
         app.register_blueprint(part.blueprint(kernel))
-    for plugin, routes in list(kernel.plugins.routes(kernel)):
-        _add_routes(app, kernel, plugin, routes)
+    PluginRoutes(app, kernel).add_all()
     app.after_request(_counter(kernel))
     app.asgi_app = RequestScope(Linger(Pacing(app.asgi_app)))  # type: ignore[method-assign]
     return app
-
-
-def _add_routes(
-    app: Quart, kernel: Kernel, plugin: Plugin, routes: Callable[[], Blueprint]
-) -> None:
-    """A plugin's routes; whatever is wrong with them puts that plugin out of service."""
-    taken = _routes(app)
-    try:
-        blueprint = routes()
-        app.register_blueprint(blueprint)
-        if clash := taken & _routes(app, blueprint.name):
-            raise PluginError(f"{' '.join(min(clash))} is there already")
-    except (Exception, SystemExit) as error:
-        reason = f"its routes cannot be used: {type(error).__name__}: {error}"
-        if plugin.essential:
-            raise PluginError(f"The essential plugin '{plugin.name}': {reason}") from error
-        kernel.plugins.fail(plugin, reason)
-
-
-def _routes(app: Quart, blueprint: str = "") -> set[tuple[str, str]]:
-    """Methods and paths, of all routes or of one blueprint's."""
-    return {
-        (method, rule.rule)
-        for rule in app.url_map.iter_rules()
-        if rule.endpoint.startswith(f"{blueprint}." if blueprint else "")
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    }
 
 
 def _running(kernel: Kernel) -> Callable[[], AsyncGenerator[None, None]]:

@@ -64,16 +64,20 @@ class Isolation:
         exchange: Exchange | None = None,
         *,
         closed: bool = False,
+        use: Use | None = None,
     ) -> Any:
         """The answer of an async hook; None where the plugin is left out or fails.
 
-        Raises PluginFailed where the request cannot go on without it.
+        ``use`` takes every answer, also None. Raises PluginFailed where the request cannot go on
+        without it.
         """
         if not (closed or self._admits(call, exchange)):
             return None
         begin = time.perf_counter()
         try:
             answer = await within(call.budget, call(arguments))
+            if use is not None:
+                use(answer)
         except ApiError:
             self._ended(call, exchange, begin)
             raise
@@ -144,6 +148,13 @@ class Isolation:
             ) from error
         what = str(error) if late else f"failed ({type(error).__name__})"
         warn(exchange, plugin, hook, f"The plugin '{plugin.name}' {what}; its part is missing.")
+
+    def route_failed(self, plugin: Plugin, route: str, error: BaseException) -> None:
+        """Counts and logs a failure in a plugin's route, which pauses no hook."""
+        log.error("plugin %s failed in its route %s", plugin.name, route, exc_info=error)
+        plugin.failures += 1
+        plugin.last_failure = f"{type(error).__name__} in {route}"
+        self.watch(plugin.name, "routes", 0.0, True)
 
     def worked(self, call: Call, exchange: Exchange | None) -> None:
         """Ends a row of failures, unless the plugin had nothing to do for this request."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pluggy
 from pydantic import BaseModel
 
-from hookline.answer_checks import is_headers, is_json, is_mapping, is_text
+from hookline.answer_checks import (
+    are_fields,
+    are_messages,
+    is_headers,
+    is_json,
+    is_mapping,
+    is_text,
+)
 from hookline.config import IsolationSettings, ModelSettings
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar, Job
@@ -52,6 +59,7 @@ class Plugins:
     limits: IsolationSettings = field(default_factory=IsolationSettings)
     isolation: Isolation = field(init=False)
     _calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
+    _clashes: set[tuple[str, str, str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.isolation = Isolation(self.limits)
@@ -105,15 +113,28 @@ class Plugins:
         for call in self.calls("routes"):
             yield call.plugin, partial(self.isolation.make, call, {"server": server})
 
-    def commands(self, cli: click.Group) -> None:
-        """Lets plugins add commands; of two with one name the first is kept."""
+    def commands(self, cli: click.Group, taken: Iterable[str] = ()) -> None:
+        """Lets plugins add commands; one that adds a command which is there adds none.
+
+        ``taken`` are the names of the server's own.
+        """
+        owners = dict.fromkeys([*taken, *cli.commands], "Hookline")
         for call in self.calls("commands"):
             before = dict(cli.commands)
+            failures = call.plugin.failures
             self.isolation.ask(call, {"cli": cli})
-            for name, command in before.items():
-                if cli.commands.get(name) is not command:
-                    log.warning("plugin %s: the command '%s' is taken", call.plugin.name, name)
-                    cli.commands[name] = command
+            added = [name for name in cli.commands if cli.commands[name] is not before.get(name)]
+            clash = next((name for name in added if name in owners), None)
+            if clash is not None:
+                log.warning(
+                    "plugin %s: the command '%s' is taken by %s; none of its commands is added",
+                    *(call.plugin.name, clash, owners[clash]),
+                )
+            if clash is not None or call.plugin.failures > failures:
+                cli.commands.clear()
+                cli.commands.update(before)
+            else:
+                owners |= dict.fromkeys(added, f"the plugin '{call.plugin.name}'")
 
     def list_models(self, server: Server) -> list[Mapping[str, Any]]:
         """Models besides the loaded one."""
@@ -156,8 +177,21 @@ class Plugins:
         await self._each("admit", exchange, {"exchange": exchange})
 
     async def transform(self, exchange: Exchange) -> None:
-        """Lets every plugin edit the messages."""
-        await self._each("transform", exchange, {"exchange": exchange})
+        """Lets every plugin edit the messages; what one that fails did to the list is undone."""
+        for call in self.calls("transform"):
+            await self._transform(call, exchange)
+
+    async def _transform(self, call: Call, exchange: Exchange) -> None:
+        before, worked = [*exchange.messages], False
+
+        def check(_: object) -> None:
+            nonlocal worked
+            are_messages(exchange.messages)
+            worked = True
+
+        await self.isolation.wait(call, {"exchange": exchange}, exchange, use=check)
+        if not worked:
+            exchange.messages = before
 
     def template_vars(self, exchange: Exchange) -> dict[str, Any]:
         """Template variables of all plugins; later wins."""
@@ -201,7 +235,7 @@ class Plugins:
 
     def opening_fields(self, exchange: Exchange) -> dict[str, Any]:
         """Fields for the first chunk or the body, and what the client must be warned of so far."""
-        return self._merged("opening_fields", exchange, is_json) | _warnings(exchange)
+        return self._merged("opening_fields", exchange, are_fields) | _warnings(exchange)
 
     def response_headers(self, exchange: Exchange) -> dict[str, str]:
         """Headers of the answer."""
@@ -209,7 +243,7 @@ class Plugins:
 
     def closing_fields(self, exchange: Exchange) -> dict[str, Any]:
         """Fields for the last chunk or the body, and everything the client must be warned of."""
-        return self._merged("closing_fields", exchange, is_json) | _warnings(exchange)
+        return self._merged("closing_fields", exchange, are_fields) | _warnings(exchange)
 
     async def settle(self, exchange: Exchange, error: BaseException | None) -> None:
         """Tells every plugin that the request is over; never raises."""
@@ -255,9 +289,29 @@ class Plugins:
         """All answers of a plain hook as one mapping; a later plugin's win."""
         merged: dict[str, Any] = {}
         arguments = {"exchange": exchange}
+        givers: dict[str, str] = {}
         for call in self.calls(hook):
-            merged.update(self.isolation.ask(call, arguments, exchange, check) or ())
+            answer = dict(self.isolation.ask(call, arguments, exchange, check) or ())
+            for key in merged.keys() & answer.keys():
+                if answer[key] != merged[key]:
+                    self._tell_both(hook, key, givers[key], call.plugin.name)
+            merged |= answer
+            givers |= dict.fromkeys(answer, call.plugin.name)
         return merged
+
+    def _tell_both(self, hook: str, key: str, first: str, later: str) -> None:
+        """Logs, once for each, that two plugins answer a hook with the same key."""
+        clash = (hook, key, first, later)
+        if clash not in self._clashes:
+            self._clashes.add(clash)
+            log.warning(
+                "the plugins %s and %s both give '%s' in %s; %s wins",
+                first,
+                later,
+                key,
+                hook,
+                later,
+            )
 
     async def _each(self, hook: str, exchange: Exchange, arguments: Mapping[str, Any]) -> None:
         for call in self.calls(hook):

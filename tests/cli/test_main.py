@@ -29,11 +29,16 @@ GREETER = """
             def greet(settings):
                 "Greets."
                 click.echo(f"hello from port {settings.server.port}")
+"""
 
+GREEDY = (
+    GREETER
+    + """
             @cli.command()
             def models():
                 "Takes a name that is taken."
 """
+)
 
 BROKEN = """
     from hookline import hookimpl
@@ -95,8 +100,19 @@ def test_plugins_add_commands_which_get_the_settings(run: Run, install: Install)
     assert result.stdout == "hello from port 77\n"
     help = run("--help")
     assert "greet" in help.stdout
-    assert "adds a command 'models', which is Hookline's own" in help.stderr
     assert run("models", "list").exit_code == 0
+
+
+def test_a_command_that_is_hookline_s_costs_a_plugin_all_of_its_own(
+    run: Run, install: Install
+) -> None:
+    install("greedy", GREEDY)
+    Path("hookline.toml").write_text('plugins = ["greedy"]\n')
+    help = run("--help")
+    assert "greet" not in help.stdout
+    assert (
+        "plugin greedy: the command 'models' is taken by Hookline; none of its commands is added"
+    ) in help.stderr
 
 
 @pytest.mark.parametrize(
@@ -115,7 +131,7 @@ def test_a_broken_plugin_costs_one_line(
     Path("hookline.toml").write_text('plugins = ["broken", "greeter"]\n')
     result = run("greet")
     assert result.stdout == "hello from port 1234\n"
-    (line,) = (line for line in result.stderr.splitlines() if "models" not in line)
+    (line,) = result.stderr.splitlines()
     assert line.startswith(f"Warning: {reason}")
     assert "Traceback" not in result.stderr
 

@@ -23,7 +23,7 @@ def install(app: Quart) -> None:
     """Registers the handlers."""
     app.register_error_handler(ApiError, answer)
     app.register_error_handler(HTTPException, _from_http)
-    app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(Exception, unexpected)
 
 
 def answer(error: ApiError, status: int | None = None) -> Response:
@@ -55,6 +55,7 @@ def _from_http(error: HTTPException) -> Response:
     return response
 
 
-def _unexpected(error: Exception) -> Response:
+def unexpected(error: Exception) -> Response:
+    """What nobody foresaw: it is logged, and the client learns no more than that."""
     log.error("a request failed", exc_info=error)
     return answer(ApiError("The server failed. Its log has the details.", code="internal_error"))

@@ -22,10 +22,7 @@ def plugin_commands(
     group = click.Group()
     try:
         with log_as_warnings():
-            load_plugins(read()).commands(group)
+            load_plugins(read()).commands(group, taken)
     except HooklineError as error:
         warn(f"no commands of plugins: {error}")
-    for name in sorted(group.commands.keys() & set(taken)):
-        warn(f"a plugin adds a command '{name}', which is Hookline's own; the plugin's is left out")
-        del group.commands[name]
     return group.commands
