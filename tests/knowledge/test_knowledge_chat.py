@@ -191,6 +191,45 @@ async def test_passages_leave_room(reader: Any) -> None:
         full = await at.server.chat(QUESTION * 32, knowledge=True, max_tokens=50)
         assert full.status_code == 400
         assert full.json()["error"]["code"] == "context_length_exceeded"
+        assert "1500 tokens" in full.json()["error"]["message"]
+
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("after", "more"),
+    [
+        (
+            [],
+            {
+                "tools": [
+                    {"type": "function", "function": {"name": "look", "description": "x" * 900}}
+                ]
+            },
+        ),
+        (
+            [
+                {"role": "assistant", "content": None, "tool_calls": [CALL]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "y" * 900},
+            ],
+            {},
+        ),
+    ],
+)
+async def test_passages_leave_room_for_tools_and_what_follows_the_question(
+    reader: Any, after: list[Any], more: dict[str, Any]
+) -> None:
+    long = " ".join(f"Annual leave of kind {n} is {n} days a year." for n in range(400))
+    plugins = ("structured", "tools", "knowledge")
+    async with reader(engine={"context": 2600}, plugins=plugins) as at:
+        await at.collection("Policies", leave=long)
+        said = [{"role": "user", "content": QUESTION}, *after]
+        body = {"messages": said, "knowledge": True, "max_tokens": 50, **more}
+        response = await at.server.client.post("/v1/chat/completions", json=body)
+        assert response.status_code == 200, response.text
+        assert response.json()["sources"]
+        assert response.json()["usage"]["prompt_tokens"] <= 2550
 
 
 class OneWebSource:

@@ -87,7 +87,8 @@ class Answering:
         def count(text: str) -> int:
             return len(engine.tokenize(text))
 
-        return fitting(found, room(exchange, self._settings, count), count)
+        tokens = room(exchange, self._settings, count)
+        return fitting(found, tokens, count, context=exchange.max_ctx)
 
     def _source(self, passage: Passage) -> dict[str, Any]:
         snippet = " ".join(passage.text.split())[: self._settings.snippet_characters]
