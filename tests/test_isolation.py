@@ -283,6 +283,46 @@ async def test_doing_nothing_for_those_who_do_not_ask_ends_no_row() -> None:
     assert loaded.found["asked"].breaker.state == "open"
 
 
+async def test_a_request_that_does_not_ask_brings_it_back_on_probation() -> None:
+    class OnlyAsked(Asked):
+        @hookimpl
+        async def transform(self, exchange: Exchange) -> None:  # type: ignore[override]
+            if self.broken and exchange.fields(Fields).weather:
+                raise RuntimeError("broken")
+
+    time, asked = Time(), OnlyAsked()
+    loaded = plugins(time, asked=asked)
+    for _ in range(3):
+        with pytest.raises(PluginFailed):
+            await request(loaded, weather=True)
+    assert loaded.found["asked"].summary()["state"] == "paused"
+    time.seconds = 10
+    assert not (await request(loaded)).paused
+    assert loaded.found["asked"].summary()["state"] == "active"
+    with pytest.raises(PluginFailed):
+        await request(loaded, weather=True)
+    with pytest.raises(PluginPaused):
+        await request(loaded, weather=True)
+    time.seconds, asked.broken = 20, False
+    await request(loaded, weather=True)
+    assert loaded.found["asked"].breaker.in_a_row == {}
+
+
+async def test_the_warning_names_the_hook_that_paused_it() -> None:
+    class Twice(Moody):
+        @hookimpl
+        async def admit(self) -> None:
+            if self.calls < 2:
+                raise RuntimeError("at first")
+
+    loaded = plugins(Time(), it=Twice())
+    loaded.found["it"].breaker.limit = 3
+    for _ in range(3):
+        await request(loaded)
+    (warning,) = (await request(loaded)).warnings
+    assert warning["hook"] == "transform"
+
+
 async def test_a_refusal_on_purpose_is_no_failure() -> None:
     class Refusing:
         @hookimpl

@@ -18,8 +18,8 @@ class Breaker:
     """Opens after ``limit`` failures of a hook in a row, for ``pause`` seconds.
 
     After the pause one request is let through as a trial. Where the hook that failed succeeds in
-    it, the breaker closes; where it fails, or is not even called, the next pause begins. All times
-    are seconds of a monotonic clock.
+    it, the breaker closes; where it fails, or is not even called, the next pause begins. ``blamed``
+    is the hook that opened it. All times are seconds of a monotonic clock.
     """
 
     limit: int = 5
@@ -27,6 +27,7 @@ class Breaker:
     in_a_row: dict[str, int] = field(default_factory=dict)
     open_until: float | None = None
     trying: bool = False
+    blamed: str | None = None
 
     @property
     def state(self) -> BreakerState:
@@ -38,6 +39,8 @@ class Breaker:
     @property
     def hook(self) -> str | None:
         """The hook whose failures are to blame; None while none fails."""
+        if self.open_until is not None and self.blamed is not None:
+            return self.blamed
         return max(self.in_a_row, key=lambda hook: self.in_a_row[hook], default=None)
 
     def admits(self, now: float) -> bool:
@@ -61,8 +64,13 @@ class Breaker:
         if count >= self.limit:
             self.open_until, self.trying = now + self.pause, False
             count = self.limit - 1  # the next failure, which is the trial's, opens it again
+            self.blamed = hook
         self.in_a_row[hook] = count
         return was_closed and self.open_until is not None
+
+    def reprieve(self) -> None:
+        """Closes it after a trial that proved little; the next failure opens it again."""
+        self.open_until, self.trying = None, False
 
     def succeeded(self, hook: str) -> None:
         """Ends a row of failures; the last one that ends closes the breaker."""

@@ -157,11 +157,15 @@ class Isolation:
         self.watch(plugin.name, "routes", 0.0, True)
 
     def worked(self, call: Call, exchange: Exchange | None) -> None:
-        """Ends a row of failures, unless the plugin had nothing to do for this request."""
+        """Ends a row of failures, unless the plugin had nothing to do for this request: then it is
+        only tried again, where this request is the trial of the hook that failed."""
         plugin = call.plugin
-        if not plugin.breaker.in_a_row or not _had_work(exchange, plugin):
+        if call.hook not in plugin.breaker.in_a_row:
             return
-        plugin.breaker.succeeded(call.hook)
+        if _had_work(exchange, plugin):
+            plugin.breaker.succeeded(call.hook)
+        elif plugin.breaker.trying and call.hook == plugin.breaker.hook:
+            plugin.breaker.reprieve()
         if plugin.breaker.open_until is None and plugin.name in self._open:
             del self._open[plugin.name]
             log.info("plugin %s works again", plugin.name)

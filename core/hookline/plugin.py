@@ -59,11 +59,11 @@ class Plugin:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The plugin for `/health` and ``plugins list``."""
+        """The plugin for `/health` and ``plugins list``; ``paused`` is a state there."""
         fields = self.request_fields.model_fields if self.request_fields else {}
         return {
             "name": self.name,
-            "state": self.state,
+            "state": "paused" if self.state == "active" and self.is_paused else self.state,
             "reason": self.reason or self.paused(time.monotonic()),
             "version": self.version,
             "essential": self.essential,
