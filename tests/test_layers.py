@@ -40,6 +40,7 @@ ORDER = (
     "budget",
     "isolation",
     "guarded_stage",
+    "watchdog",
     "answer_checks",
     "plugins",
     "choice",

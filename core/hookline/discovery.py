@@ -28,6 +28,7 @@ from hookline.plugin_checks import Shape, check, fail
 from hookline.plugin_sources import GROUP, PluginSource, all_sources
 from hookline.plugins import Plugins, empty_manager
 from hookline.python_source import Unreadable
+from hookline.watchdog import telling_if_slow
 
 __all__ = ["GROUP", "load_plugins", "request_model"]
 
@@ -130,7 +131,8 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
         if source.problem:
             raise PluginError(source.problem)
         _take(plugin, lambda: about_in(source))  # before anything of it runs
-        kind = source.load()
+        with telling_if_slow(f"importing the plugin {source.name}"):
+            kind = source.load()
         plugin.settings_model = getattr(kind, "settings_model", None)
         plugin.instance = _construct(kind, plugin, settings)
         _take(plugin, lambda: About.of(plugin.instance))

@@ -16,7 +16,7 @@ class GuardedStage:
     def __init__(self, stage: Stage, isolation: Isolation, call: Call, exchange: Exchange) -> None:
         self._stage: Stage | None = stage
         self._isolation = isolation
-        self._call = call
+        self.call = call
         self._exchange = exchange
 
     def feed(self, delta: Delta) -> Iterable[Delta]:
@@ -38,14 +38,14 @@ class GuardedStage:
         except (Exception, SystemExit) as error:
             self._break(error)
             return []
-        self._isolation.worked(self._call, self._exchange)
+        self._isolation.worked(self.call, self._exchange)
         return deltas
 
     def _break(self, error: BaseException) -> None:
         if isinstance(error, ApiError):
             raise error
         self._stage = None
-        self._isolation.failed(self._call, self._exchange, error)
+        self._isolation.failed(self.call, self._exchange, error)
 
 
 def _checked(deltas: Iterable[Delta]) -> list[Delta]:

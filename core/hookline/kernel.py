@@ -40,6 +40,7 @@ from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
 from hookline.quota import Quota, system_clock
 from hookline.server import Clock, ConstraintSpec, Embedder
 from hookline.store import Store
+from hookline.watchdog import watching
 
 log = logging.getLogger(__name__)
 
@@ -284,6 +285,7 @@ class Kernel:
         self.loaded = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.store)
+            stack.enter_context(watching(self.settings.isolation.blocking_seconds))
             await self.enter_plugins(stack)
             loading = asyncio.create_task(self._load())
             stack.push_async_callback(self._unload, loading)

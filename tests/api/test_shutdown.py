@@ -41,9 +41,15 @@ class Scripted:
     def create_engine(self, model):
         return ScriptedEngine(script, parallel=2, context=10**6)
 
+    @hookimpl
+    def opening_fields(self, exchange):
+        while exchange.messages[-1].text == "block":
+            pass
+
 
 settings = Settings(
-    data_dir=Path(sys.argv[1]), plugins=[], server={"port": 0, "grace_seconds": float(sys.argv[2])}
+    data_dir=Path(sys.argv[1]), plugins=[], isolation={"blocking_seconds": 0.1},
+    server={"port": 0, "grace_seconds": float(sys.argv[2])},
 )
 kernel = Kernel(settings, plugins={"scripted": Scripted()})
 with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -173,6 +179,23 @@ async def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
         assert await server.exit_code() == 128 + signal.SIGTERM
         with pytest.raises(httpx.HTTPError):
             await streamed
+
+
+async def test_a_second_signal_ends_a_server_that_a_plugin_blocks(tmp_path: Path) -> None:
+    async with scripted(tmp_path, 1000) as server:
+        blocked = asyncio.create_task(server.plain("block"))
+        assert server.process.stderr is not None
+        told = b""
+        while b"has blocked the server" not in told:
+            told = await asyncio.wait_for(server.process.stderr.readline(), 60)
+        assert b"plugin scripted" in told
+        assert b"opening_fields" in told
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.2)  # two signals at the same moment are one
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code() == 128 + signal.SIGTERM
+        with pytest.raises(httpx.HTTPError):
+            await blocked
 
 
 async def test_an_idle_server_stops_although_a_client_is_connected(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_healthy_installation(run: Run, install: Install) -> None:
     code, rows = doctor(run)
     assert code == 0
     assert ["ok", "plugin fine", "on: fine"] in rows
-    assert ["ok", "server", "none is running"] in rows
+    assert ["ok", "server", "none is running on port 1"] in rows
     assert {state for state, *_ in rows} == {"ok"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,3 +58,11 @@ def test_another_kind_of_server_is_none(body: bytes) -> None:
 
 def test_nobody_is_none(unused_tcp_port_factory: Callable[[], int]) -> None:
     assert running_server(Settings(server={"port": unused_tcp_port_factory()})) is None
+
+
+def test_one_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hookline.cli.running.PATIENCE", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        running = running_server(Settings(server={"port": silent.getsockname()[1]}))
+    assert running is not None
+    assert not running.answers

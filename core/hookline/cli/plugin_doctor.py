@@ -63,8 +63,11 @@ def examine(loaded: LoadedSettings) -> Iterator[Finding]:
 
 def _plugins(found: Survey, loaded: LoadedSettings) -> Iterator[Finding]:
     running = running_server(loaded.settings)
-    where = f"at {running.url}" if running else "none is running"
-    yield Finding("ok", "server", where)
+    if running is not None and not running.answers:
+        yield Finding("failed", "server", f"at {running.url}, but it does not answer")
+    else:
+        none = f"none is running on port {loaded.settings.server.port}"
+        yield Finding("ok", "server", f"at {running.url}" if running else none)
     for name, read in found.plugins.items():
         about = report(read, running)
         broken = about["state"] in ("failed", "paused")

@@ -71,7 +71,11 @@ def _row(about: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _say_whose_states(settings: Settings, running: Running | None) -> None:
-    if running is not None:
+    if running is not None and not running.answers:
+        note(
+            f"A server is there at {running.url}, but does not answer; plugins were read, not run."
+        )
+    elif running is not None:
         note(f"States are those of the server at {running.url}.")
     else:
         note(f"No server runs on port {settings.server.port}; plugins were read, not run.")
@@ -88,11 +92,13 @@ def info(ctx: click.Context, name: str, as_json: bool) -> None:
     if name not in found.plugins:
         raise PluginError(unknown(name, found.plugins))
     table = settings.plugin.get(name, {})
-    about = details(found.plugins[name], running_server(settings), table)
+    running = running_server(settings)
+    about = details(found.plugins[name], running, table)
     if as_json:
         print_json(about)
     else:
         print_table(("", ""), list(lines(about)))
+        _say_whose_states(settings, running)
     if found.refusal:
         raise found.refusal
 

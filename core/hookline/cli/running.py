@@ -16,23 +16,30 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The server at ``url``, and its plugins by name, each as in ``/health``."""
+    """The server at ``url``, and its plugins by name, each as in ``/health``.
+
+    One that does not ``answer`` was reached, and said nothing in time.
+    """
 
     url: str
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    answers: bool = True
 
 
 def running_server(settings: Settings) -> Running | None:
-    """The server of these settings; None where none answers."""
+    """The server of these settings; None where there is none."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.server.host, settings.server.host)  # noqa: S104
+    name = f"[{host}]" if ":" in host else host
+    url = f"http://{name}:{settings.server.port}"
     connection = HTTPConnection(host, settings.server.port, timeout=PATIENCE)
     try:
         connection.request("GET", "/health")
         body = json.loads(connection.getresponse().read())
         plugins = {plugin["name"]: plugin for plugin in body["plugins"]}
+    except TimeoutError:
+        return Running(url, answers=False)
     except (OSError, HTTPException, ValueError, LookupError, TypeError):
         return None  # nobody, or another kind of server
     finally:
         connection.close()
-    name = f"[{host}]" if ":" in host else host
-    return Running(f"http://{name}:{settings.server.port}", plugins)
+    return Running(url, plugins)

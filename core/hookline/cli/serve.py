@@ -10,8 +10,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -135,17 +135,22 @@ def _hypercorn_config(listener: int) -> Config:
 
 
 def _on_signals(kernel: Kernel, stop: asyncio.Event) -> None:
+    """Handlers of the process, not of the loop: the second signal must end it also where something
+    blocks the loop."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
-    def on_signal(number: signal.Signals) -> None:
+    def begin() -> None:
+        tasks.add(asyncio.ensure_future(_drain(kernel, stop)))
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         if kernel.draining:
             os._exit(128 + number)
         kernel.draining = True
-        tasks.add(asyncio.ensure_future(_drain(kernel, stop)))
+        loop.call_soon_threadsafe(begin)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, partial(on_signal, number))
+        signal.signal(number, on_signal)
 
 
 async def _drain(kernel: Kernel, stop: asyncio.Event) -> None:
