@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from hookline.errors import ConfigError, MissingExtra
 from hookline.media.clip import Clip
-from hookline.media.ocr import TextReader
+from hookline.media.ocr import TextReader, _padded
 
 ARCHITECTURE = "ViT-S-32-alt"
 
@@ -30,6 +30,14 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Clip:
     file = tmp_path_factory.mktemp("clip") / "random.pt"
     torch.save(open_clip.create_model(ARCHITECTURE).state_dict(), file)
     return Clip(file, ARCHITECTURE)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 2048), (2048, 1), (20, 2048), (300, 200)])
+def test_what_is_narrow_gets_white_beside_it(size: tuple[int, int]) -> None:
+    padded = _padded(Image.new("RGB", size, "red"))
+    assert min(padded.size) >= max(32, max(padded.size) / 8)
+    assert padded.getpixel((0, 0)) == (255, 0, 0)
+    assert (padded.size == size) == (size == (300, 200))
 
 
 def test_vectors_have_length_one(clip: Clip) -> None:

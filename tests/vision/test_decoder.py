@@ -153,7 +153,7 @@ def test_large_pictures_are_scaled_down_and_small_ones_are_left_alone() -> None:
     wide = Image.new("RGB", (3000, 30), RED)
     for form in ("PNG", "JPEG"):
         assert pixels(encoded(wide, form), form, side=300).shape == (3, 300, 3)
-    assert pixels(encoded(Image.new("RGB", (3000, 1), RED)), side=100).shape == (1, 100, 3)
+    assert pixels(encoded(Image.new("RGB", (300, 3), RED)), side=100).shape == (1, 100, 3)
     assert pixels(encoded(two_colours()), side=100).shape == (20, 40, 3)
 
 
@@ -191,6 +191,12 @@ def png(width: int, height: int, *chunks: bytes) -> bytes:
 def test_more_pixels_than_allowed_are_not_decoded(size: tuple[int, int]) -> None:
     told = reason(png(*size, chunk(b"IDAT", b"\0")))
     assert told.startswith(f"it has {size[0]} x {size[1]} pixels, more than the 40 megapixels")
+
+
+@pytest.mark.parametrize("size", [(1, 3000), (101, 1)])
+def test_what_is_next_to_a_line_is_refused(size: tuple[int, int]) -> None:
+    told = reason(encoded(Image.new("RGB", size, RED)))
+    assert told.startswith(f"it has {size[0]} x {size[1]} pixels, and one side may be at most 100")
 
 
 @pytest.mark.parametrize("form", ["GIF", "BMP", "TIFF", "WEBP", "JPEG"])

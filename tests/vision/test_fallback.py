@@ -56,6 +56,18 @@ async def test_an_image_is_described_once() -> None:
     assert await fallback.describe(Pixels(1, 1, b"\0" * 3), lambda: None) == "1 wide"
 
 
+class Failing(Counting):
+    """Cannot describe anything."""
+
+    def describe(self, picture: Image.Image) -> str:
+        raise OSError(picture.size)
+
+
+async def test_an_image_that_cannot_be_described_costs_nothing_else() -> None:
+    told = await Fallback(Failing()).describe(Pixels(2, 1, b"\0" * 6), lambda: None)
+    assert told == module.UNREAD
+
+
 def test_texts_stand_where_the_images_were(
     server: LocalServer, monkeypatch: pytest.MonkeyPatch, picture: Make
 ) -> None:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
+LEAST_SIDE = 32
+MOST_UNEVEN = 8
+"""Pixels of a side, and the most times that the other may be as long. RapidOCR enlarges an image
+until its shorter side has 736 pixels: a line of 1 x 2048 would take it minutes, or break it."""
+
+
 class TextReader:
     """Reads printed text. Loads its models when it is made; may be shared by threads.
 
@@ -35,10 +41,19 @@ class TextReader:
         if isinstance(image, bytes):
             image = Image.open(io.BytesIO(image))
         # RapidOCR takes arrays as OpenCV has them: blue first.
-        pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
+        pixels = np.asarray(_padded(image.convert("RGB")))[:, :, ::-1]
         with self._lock:
             lines: tuple[str, ...] | None = getattr(self._engine(pixels), "txts", None)
         return "\n".join(lines or ())
+
+
+def _padded(image: Image.Image) -> Image.Image:
+    """The image with white beside or below it, where a side is too short for RapidOCR."""
+    from PIL import ImageOps
+
+    least = max(LEAST_SIDE, -(-max(image.size) // MOST_UNEVEN))
+    right, below = (max(least - side, 0) for side in image.size)
+    return ImageOps.expand(image, (0, 0, right, below), "white") if right or below else image
 
 
 def _engine(threads: int) -> Any:

@@ -22,6 +22,9 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 MEGAPIXEL = 1_000_000
 
+MOST_UNEVEN = 100
+"""Times that a side may be as long as the other: encoders refuse what is next to a line."""
+
 SAME_FORMAT = {"MPO": "JPEG"}
 """Formats that Pillow tells apart and media types do not: photographs of telephones hold several
 pictures, and are JPEG."""
@@ -106,6 +109,11 @@ def _check_size(size: tuple[int, int], max_pixels: int) -> None:
         )
     if width < 1 or height < 1:
         raise Unreadable("it has no pixels.")
+    if max(width, height) > MOST_UNEVEN * min(width, height):
+        raise Unreadable(
+            f"it has {width} x {height} pixels, and one side may be at most {MOST_UNEVEN} times "
+            "the other. Cut it."
+        )
 
 
 def _upright(image: Image.Image) -> Image.Image:

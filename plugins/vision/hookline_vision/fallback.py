@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,10 @@ from hookline_vision.settings import VisionSettings
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
+
+log = logging.getLogger(__name__)
+
+UNREAD = "[An image that cannot be shown here, nor read by a machine.]"
 
 REMEMBERED = 4_000_000
 """Characters of descriptions that are kept, for images that come again."""
@@ -114,7 +119,11 @@ class Fallback:
 
         self._describer.load()
         size = (image.width, image.height)
-        return self._describer.describe(Pillow.frombytes("RGB", size, image.rgb))
+        try:
+            return self._describer.describe(Pillow.frombytes("RGB", size, image.rgb))
+        except Exception:  # an odd image must cost neither its request nor the plugin
+            log.exception("an image of %d x %d pixels cannot be described", *size)
+            return UNREAD
 
 
 def fallback_of(settings: VisionSettings) -> Fallback | None:
