@@ -213,7 +213,8 @@ async def test_troubles_are_told_and_the_answer_goes_on(
     gone = Finder(Hit(web.url("/gone")))
     async with searching(**using(gone, web)) as server:
         body = (await server.chat(QUESTION, web_search=True)).json()
-    assert "No page that was found could be read" in body["web_search"]["note"]
+    told = f"No page that was found could be read. The first, {web.url('/gone')}: "
+    assert body["web_search"]["note"].startswith(told)
     assert (body["web_search"]["pages_read"], body["sources"]) == (0, [])
 
 
@@ -469,3 +470,10 @@ async def test_the_reference_tells_of_both(searching: Any, web: Any) -> None:
     field = document["components"]["schemas"]["ChatRequest"]["properties"]["web_search"]
     assert {"quick", "balanced", "deep"} <= set(map(str, field["enum"]))
     assert "/v1/web_search" in document["paths"]
+
+
+async def test_what_only_looks_like_a_link_is_searched_for(searching: Any, web: Any) -> None:
+    async with searching(**using(Finder(), web)) as server:
+        body = {"query": "open http://x.test:99999/"}
+        found = (await server.client.post("/v1/web_search", json=body)).json()["web_search"]
+    assert found["queries"] == ["open"]

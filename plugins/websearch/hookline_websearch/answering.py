@@ -99,7 +99,9 @@ class Answering:
         """What is found for a query alone, without a conversation."""
         task = Task(
             question=asked.question,
-            queries=[] if is_about_links(asked.question) else [of_message(asked.question)],
+            queries=[]
+            if asked.links and is_about_links(asked.question)
+            else [of_message(asked.question)],
             limits=asked.limits,
             budget=asked.limits.tokens,
             links=asked.links,
@@ -138,7 +140,7 @@ class Answering:
         return outcome
 
     async def _plan(self, exchange: Exchange, asked: Asked) -> Plan:
-        if is_about_links(asked.question):
+        if asked.links and is_about_links(asked.question):
             return Plan(note="The message is about its links, so these were read instead.")
         if not self._settings.plan:
             return Plan((of_message(asked.question),))

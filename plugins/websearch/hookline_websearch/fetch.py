@@ -134,8 +134,8 @@ class Fetcher:
             self._guard.check(url)
         except Refused as error:
             raise Unread(str(error), url) from error
-        if self._settings.robots and not await self._robots.allow(url):
-            raise Unread("the site's robots.txt does not allow it", url)
+        if self._settings.robots and (reason := await self._robots.refusal(url)):
+            raise Unread(reason, url)
 
     async def close(self) -> None:
         """Closes every connection."""

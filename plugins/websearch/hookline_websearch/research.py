@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hookline import Embedder
+from hookline import Embedder, in_line
 from hookline_websearch.choosing import Candidate, CountTokens, choose
 from hookline_websearch.merging import at_most
 from hookline_websearch.page import Page
@@ -26,6 +26,9 @@ CHOOSING = 0.15
 
 MEANING = 0.25
 """Share of the whole time that comparing by meaning may take."""
+
+URL_MAX = 200
+"""Characters of an address in a note."""
 
 Report = Callable[[str, str], None]
 """Told the step and a detail for people."""
@@ -98,7 +101,8 @@ class _Found:
         """A sentence where no page at all could be read."""
         if not self.pages or self.read():
             return []
-        url, page = next(iter(self.pages.items()))
+        key, page = next(iter(self.pages.items()))
+        url = in_line(self.hits[key].url)[:URL_MAX]
         return [f"No page that was found could be read. The first, {url}: {page.note}."]
 
 

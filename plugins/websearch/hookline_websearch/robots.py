@@ -44,10 +44,14 @@ class Robots:
         self._now = now
         self._sites: OrderedDict[str, _Site] = OrderedDict()
 
-    async def allow(self, url: str) -> bool:
-        """Whether a page may be read."""
+    async def refusal(self, url: str) -> str:
+        """Why a page may not be read, as half a sentence; empty where it may."""
         rules = await self._rules(str(httpx.URL(url).join("/robots.txt")))
-        return rules is not None and bool(rules.can_fetch(url, self._agent))
+        if rules is None:
+            return "the site does not answer, not even to say in robots.txt what may be read"
+        return (
+            "" if rules.can_fetch(url, self._agent) else "the site's robots.txt does not allow it"
+        )
 
     async def _rules(self, url: str) -> Protego | None:
         site = self._sites.setdefault(url, _Site())

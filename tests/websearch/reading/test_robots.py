@@ -44,7 +44,7 @@ class Site:
 )
 async def test_rules(agent: str, path: str, allowed: bool) -> None:
     site = Site(RULES)
-    assert await Robots(agent, site).allow(f"https://a.test:8443{path}?q=1#f") is allowed
+    assert (await Robots(agent, site).refusal(f"https://a.test:8443{path}?q=1#f") == "") is allowed
     assert site.asked == ["https://a.test:8443/robots.txt"]
 
 
@@ -52,38 +52,38 @@ async def test_a_site_is_asked_once_an_hour_and_by_one_at_a_time() -> None:
     now = 0.0
     site = Site(RULES)
     robots = Robots("Other", site, lambda: now)
-    await asyncio.gather(*(robots.allow(f"http://a.test/{n}") for n in range(10)))
+    await asyncio.gather(*(robots.refusal(f"http://a.test/{n}") for n in range(10)))
     assert len(site.asked) == 1
     now = 3700.0
-    await robots.allow("http://a.test/")
+    await robots.refusal("http://a.test/")
     assert len(site.asked) == 2
 
 
 async def test_a_site_without_rules_allows_all_and_one_that_fails_nothing() -> None:
-    assert await Robots("Other", Site(b"")).allow("http://a.test/private")
+    assert not await Robots("Other", Site(b"")).refusal("http://a.test/private")
     now = 0.0
     site = Site(None)
     robots = Robots("Other", site, lambda: now)
-    assert not await robots.allow("http://a.test/")
+    assert "does not answer" in await robots.refusal("http://a.test/")
     site.rules = b""
-    assert not await robots.allow("http://a.test/")
+    assert "does not answer" in await robots.refusal("http://a.test/")
     now = 61.0
-    assert await robots.allow("http://a.test/")
+    assert not await robots.refusal("http://a.test/")
 
 
 async def test_only_so_many_sites_are_remembered() -> None:
     site = Site(b"")
     robots = Robots("Other", site)
     for number in range(SITES + 1):
-        await robots.allow(f"http://{number}.test/")
-    await robots.allow(f"http://{SITES}.test/")
+        await robots.refusal(f"http://{number}.test/")
+    await robots.refusal(f"http://{SITES}.test/")
     assert len(site.asked) == SITES + 1
-    await robots.allow("http://0.test/")
+    await robots.refusal("http://0.test/")
     assert len(site.asked) == SITES + 2
 
 
 async def test_what_is_no_rules_is_none() -> None:
-    assert await Robots("Other", Site(b"\xff\xfe<html>" * 1000)).allow("http://a.test/x")
+    assert not await Robots("Other", Site(b"\xff\xfe<html>" * 1000)).refusal("http://a.test/x")
 
 
 async def test_pages_that_the_rules_forbid_are_not_fetched(
