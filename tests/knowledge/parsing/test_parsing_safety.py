@@ -246,3 +246,9 @@ async def test_a_scan_is_read_by_ocr() -> None:
         document = await parser.parse(out.getvalue(), "scan.pdf")
     assert document.text.split() == ["RENT", "900", "EURO"]
     assert document.sections[0].location == "page 1"
+
+
+async def test_a_broken_picture_is_told_of_in_words() -> None:
+    async with parsing(ocr=True) as parser:
+        told = await refusal(parser, b"\x89PNG\r\n\x1a\nbroken", "a.png")
+        assert "damaged" in told and "object at 0x" not in told

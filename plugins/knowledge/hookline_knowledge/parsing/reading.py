@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -90,5 +91,6 @@ class Reading:
 
 
 def _brief(error: Exception) -> str:
-    said = " ".join(str(error).split())[:200].rstrip(".")
+    said = re.sub(r"<[^<>]* object at 0x[0-9a-f]+>", "", str(error))  # says nothing to people
+    said = " ".join(said.split())[:200].rstrip(".")
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
