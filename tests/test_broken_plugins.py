@@ -49,7 +49,9 @@ def plugin(body: str, head: str = "") -> str:
 
 
 BROKEN = {
-    "syntax-error": Broken("class Plugin(:", "SyntaxError", seen=True),
+    "syntax-error": Broken(
+        "class Plugin(:", "broken_syntax_error.py, line 1: SyntaxError", seen=True
+    ),
     "missing-dependency": Broken(
         "import meteorology_that_is_missing\nclass Plugin: ...",
         "needs 'meteorology_that_is_missing'",
@@ -57,6 +59,39 @@ BROKEN = {
     ),
     "wrong-colour": Broken(
         plugin("@hookimpl\ndef transform(self, exchange): ..."), "'async def'", seen=True
+    ),
+    "no-self": Broken(
+        plugin("@hookimpl\nasync def transform(exchange): ..."),
+        "'transform' needs 'self' as its first argument",
+        seen=True,
+    ),
+    "no-context-manager": Broken(
+        plugin("@hookimpl\nasync def lifespan(self): yield"),
+        "'@asynccontextmanager' between '@hookimpl' and 'async def'",
+        seen=True,
+    ),
+    "unknown-name": Broken(
+        plugin("@hookimpl\nasync def admit(self): ...", "from hookline import Exchanged"),
+        "Exchanged",
+        seen=True,
+    ),
+    "no-settings-model": Broken(
+        plugin("def __init__(self, settings): ...\n@hookimpl\nasync def admit(self): ..."),
+        "its constructor needs 'settings', but it has no settings_model",
+    ),
+    "crash-in-the-constructor": Broken(
+        plugin(
+            "def __init__(self): self.place = {}['place']\n@hookimpl\nasync def admit(self): ..."
+        ),
+        "broken_crash_in_the_constructor.py, line 7)",
+    ),
+    "stage-gives-none": Broken(
+        plugin(
+            "@hookimpl\ndef stage(self): return self\n"
+            "def feed(self, delta): ...\ndef finish(self): return ()"
+        ),
+        "TypeError in stage",
+        warned=True,
     ),
     "wrong-argument": Broken(
         plugin("@hookimpl\nasync def transform(self, exchnge): ..."), "'exchnge'", seen=True

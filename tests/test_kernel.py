@@ -242,7 +242,9 @@ async def test_ignored_fields_are_reported_once(
     one = kernel(tmp_path, ScriptedEngine())
     one.report_ignored(["user", "user"])
     one.report_ignored(["user", "x" * 1000])
-    assert len(caplog.records) == 2
+    one.report_ignored(["max_tokenz"])
+    assert len(caplog.records) == 3
+    assert caplog.messages[-1].endswith("is ignored; did you mean max_tokens?")
     assert max(len(record.getMessage()) for record in caplog.records) < 200
 
 

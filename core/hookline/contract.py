@@ -16,27 +16,31 @@ SPEC, IMPLEMENTATION = "hookline_spec", "hookline_impl"
 class HookMethod:
     """A method that is a hook or implements one.
 
-    ``is_async`` is None where that cannot be told from the source alone. ``options`` are those of
-    its mark that are not at their default. ``deprecated`` says, of a hook (``""``) and of its
-    arguments, what to use instead.
+    ``is_async`` is None where that cannot be told from the source alone. ``has_self`` is False
+    where the first argument is forgotten. ``options`` are those of its mark that are not at their
+    default. ``deprecated`` says, of a hook (``""``) and of its arguments, what to use instead.
     """
 
     name: str
     is_async: bool | None
     arguments: tuple[str, ...]
+    has_self: bool = True
     options: frozenset[str] = frozenset()
     deprecated: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, method: Callable[..., Any], mark: str) -> HookMethod:
+    def of(cls, owner: object, name: str, method: Callable[..., Any], mark: str) -> HookMethod:
         """As it is in a class that was imported."""
-        arguments = tuple(arg for arg in inspect.signature(method).parameters if arg != "self")
+        parameters = [*inspect.signature(method).parameters]
+        plain = inspect.isfunction(inspect.getattr_static(owner, name, None))
+        arguments = tuple(arg for arg in parameters if arg != "self")
+        has_self = not plain or parameters[:1] == ["self"]
         marks = getattr(method, mark)
         options = frozenset(option for option, on in marks.items() if on)
         old = {"": marks.get("warn_on_impl"), **(marks.get("warn_on_impl_args") or {})}
         deprecated = {part: str(why) for part, why in old.items() if why}
-        colour = inspect.iscoroutinefunction(method)
-        return cls(name, colour, arguments, options, deprecated)
+        colour = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+        return cls(name, colour, arguments, has_self, options, deprecated)
 
 
 HookMethods = Mapping[str, HookMethod]
@@ -45,7 +49,7 @@ HookMethods = Mapping[str, HookMethod]
 def marked(owner: object, mark: str) -> dict[str, HookMethod]:
     """The methods of a class that have one of pluggy's marks."""
     return {
-        name: HookMethod.of(name, method, mark)
+        name: HookMethod.of(owner, name, method, mark)
         for name, method in inspect.getmembers(owner, callable)
         if isinstance(getattr(method, mark, None), dict)
     }
@@ -75,6 +79,10 @@ def problem(method: HookMethod, specs: HookMethods) -> str | None:
         return f"'{name}' is a wrapper; plugins are called one by one, so wrappers cannot work"
     if method.options & {"tryfirst", "trylast"}:
         return f"'{name}' is marked tryfirst or trylast; say 'before' or 'after' in the class"
+    if not method.has_self:
+        return f"'{name}' needs 'self' as its first argument"
+    if name == "lifespan" and method.is_async:
+        return "'lifespan' needs '@asynccontextmanager' between '@hookimpl' and 'async def'"
     if method.is_async is not None and method.is_async != spec.is_async:
         return f"'{name}' must be written with '{'async def' if spec.is_async else 'def'}'"
     unknown = [arg for arg in method.arguments if arg not in spec.arguments]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -143,7 +144,7 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
         fail(plugin, "; ".join(str(error).splitlines()))
     except (Exception, SystemExit) as error:
         log.debug("plugin %s", source.name, exc_info=True)
-        fail(plugin, f"cannot be loaded: {type(error).__name__}: {error}")
+        fail(plugin, f"cannot be loaded: {_described(error)}")
     return plugin
 
 
@@ -175,11 +176,32 @@ def _construct(kind: Callable[..., object], plugin: Plugin, settings: Settings) 
     if plugin.settings_model is None:
         if table:
             raise ConfigError(f"[plugin.{plugin.name}] has settings, but this plugin takes none.")
+        if needed := _required_arguments(kind):
+            raise PluginError(f"its constructor needs '{needed[0]}', but it has no settings_model")
         return kind()
     plugin.settings = validate_plugin_table(
         plugin.name, plugin.settings_model, table, settings.origins
     )
     return kind(plugin.settings)
+
+
+def _required_arguments(kind: Callable[..., object]) -> list[str]:
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        return []  # nothing of Python's own
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variable]
+
+
+def _described(error: BaseException) -> str:
+    """What was raised, and where in the plugin."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename != __file__]
+    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _missing_module(source: PluginSource, error: ModuleNotFoundError) -> str:

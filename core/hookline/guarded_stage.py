@@ -48,7 +48,9 @@ class GuardedStage:
         self._isolation.failed(self.call, self._exchange, error)
 
 
-def _checked(deltas: Iterable[Delta]) -> list[Delta]:
+def _checked(deltas: Iterable[Delta] | None) -> list[Delta]:
+    if deltas is None:
+        raise TypeError("a stage gives Deltas, not None")
     checked = list(deltas)
     for delta in checked:
         if not isinstance(delta, Delta):

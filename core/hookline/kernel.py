@@ -19,6 +19,7 @@ from hookline.api.schema import ChatRequest, SamplingFields
 from hookline.auth import Auth, network_rule
 from hookline.budget import enter
 from hookline.config import Settings, resolve_model
+from hookline.config.check import did_you_mean, suggest
 from hookline.discovery import load_plugins, request_model
 from hookline.documents import Document
 from hookline.engine import Engine, EngineStats, Grammar, Job, Sampling
@@ -249,7 +250,10 @@ class Kernel:
         for name in names:
             if name not in self._reported and len(self._reported) < 100:
                 self._reported.add(name)
-                log.warning("the request field %.40r is not known here and is ignored", name)
+                meant = did_you_mean(suggest(name, self.chat_request.model_fields))
+                log.warning(
+                    "the request field %.40r is not known here and is ignored%s", name, meant
+                )
 
     def stats(self) -> EngineStats:
         """How busy the engine is; zeros without one."""

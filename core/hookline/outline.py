@@ -77,12 +77,15 @@ def _hook(source: Source, node: Function, marker: str) -> HookMethod | None:
     colour: bool | None = isinstance(node, ast.AsyncFunctionDef)
     if others:  # a decorator may make anything of a function
         colour = False if others <= CONTEXT_MANAGERS else None
-    return HookMethod(node.name, colour, tuple(_arguments(node.args)), options)
+    arguments = [*_arguments(node.args)]
+    has_self = bool(others - CONTEXT_MANAGERS) or arguments[:1] == ["self"]
+    called_with = tuple(argument for argument in arguments if argument != "self")
+    return HookMethod(node.name, colour, called_with, has_self, options)
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[str]:
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return (argument.arg for argument in every if argument.arg != "self")
+    return (argument.arg for argument in every)
 
 
 def fields_of(kind: Class) -> dict[str, OutlineField]:
@@ -109,24 +112,41 @@ def _field(annotation: ast.expr, value: ast.expr | None) -> OutlineField:
 
 def missing_modules(source: Source) -> Iterator[str]:
     """Modules that importing this one needs and that are not installed, by their first name."""
+    tops = dict.fromkeys(name.partition(".")[0] for name in needed_by(source))
+    for top in tops:
+        if top not in sys.stdlib_module_names and not _is_there(top):
+            yield top
+
+
+def missing_names(source: Source) -> Iterator[str]:
+    """Names that importing this one takes from the top of Hookline and that are not there."""
+    top = source.find("hookline")
+    offered = top.names if top is not None else ()
+    for name in needed_by(source):
+        package, _, inner = name.partition(".")
+        asked = package == "hookline" and "." not in inner and inner not in ("", "*")
+        if asked and inner not in offered and not _is_there(name):
+            yield inner
+
+
+def needed_by(source: Source) -> Iterator[str]:
+    """Everything that importing a module imports from others, through all modules of its own
+    package."""
     waiting, seen = [source], {source.name}
     while waiting:
         current = waiting.pop()
         for name in current.needed:
-            top = name.partition(".")[0]
-            if top == current.name.partition(".")[0] and "." in name:
-                for inner in (name, name.rpartition(".")[0]):
-                    if inner not in seen and (found := current.find(inner)) is not None:
-                        waiting.append(found)
-                    seen.add(inner)
-            elif top not in seen and top not in sys.stdlib_module_names:
-                seen.add(top)
-                if not _is_there(top):
-                    yield top
+            if name.partition(".")[0] != current.name.partition(".")[0] or "." not in name:
+                yield name
+                continue
+            for inner in (name, name.rpartition(".")[0]):
+                if inner not in seen and (found := current.find(inner)) is not None:
+                    waiting.append(found)
+                seen.add(inner)
 
 
-def _is_there(top: str) -> bool:
+def _is_there(module: str) -> bool:
     try:
-        return find_spec(top) is not None
+        return find_spec(module) is not None
     except (ImportError, ValueError):
         return False

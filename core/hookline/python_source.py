@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 NOT_READ = frozenset({*sys.stdlib_module_names, "pydantic"})
 """Packages in which nothing of a plugin is written."""
@@ -72,6 +73,14 @@ class Source:
         text = ast.unparse(node)
         first, dot, rest = text.partition(".")
         return self.imported.get(first, first) + dot + rest
+
+    @property
+    def names(self) -> set[str]:
+        """The names that the module has, as far as they are written out."""
+        targets = [t for n in self.tree.body if isinstance(n, ast.Assign) for t in n.targets]
+        assigned = {target.id for target in targets if isinstance(target, ast.Name)}
+        defined = {n.name for n in self.tree.body if isinstance(n, (*DEFINITIONS, ast.ClassDef))}
+        return {*self.imported, *assigned, *defined}
 
     def classes(self) -> Iterator[ast.ClassDef]:
         """The classes of the module."""

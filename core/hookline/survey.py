@@ -15,7 +15,7 @@ from hookline.contract import SPEC, marked
 from hookline.errors import ConfigError, PluginError
 from hookline.hookspecs import Hooks
 from hookline.order import Order, order_of
-from hookline.outline import Outline, missing_modules, outline_of
+from hookline.outline import Outline, missing_modules, missing_names, outline_of
 from hookline.plugin import Plugin
 from hookline.plugin_checks import Shape, check
 from hookline.plugin_sources import PluginSource, all_sources
@@ -123,4 +123,7 @@ def _outline(read: Surveyed) -> str | None:
     if problem or source is None or plugin.state == "off":
         return problem
     missing = min(missing_modules(source), default=None)
-    return f"needs '{missing}', which is not installed" if missing else None
+    if missing:
+        return f"needs '{missing}', which is not installed"
+    name = min(missing_names(source), default=None)
+    return f"imports '{name}' from hookline, which has no such name" if name else None

@@ -131,7 +131,8 @@ def test_info_shows_everything_with_secrets_covered(run: Run, install: Install, 
     ):
         assert line in result.stdout.splitlines()
     as_json = json.loads(run("plugins", "info", "search", "--json").stdout)
-    assert as_json["settings"]["depth"]["default"] == "'quick'"
+    assert as_json["settings"]["depth"]["default"] == "quick"
+    assert all(" " not in key for key in as_json)
     assert as_json["settings"]["api_key"]["value"] == "********"
 
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from hookline.cli.plugin_doctor import LOOKS_FINE
+
 Run = Callable[..., Result]
 Install = Callable[..., None]
 
 HOOK = "from hookline import hookimpl\nclass Plugin:\n    @hookimpl\n"
 FINE = HOOK + "    async def admit(self): ...\n"
 CRASHES = HOOK + "    def lifespan(self): raise OSError('no disk')\n"
+NO_COMMANDS = HOOK + "    def commands(self, cli): raise OSError('no terminal')\n"
 KILLS = "import os\nos.kill(os.getpid(), 9)\n"
 EXITS = "import os\nos._exit(3)\n"
 HANGS = "import time\ntime.sleep(600)\n"
@@ -38,13 +41,15 @@ def configure(*names: str, more: str = "") -> None:
 def test_each_is_loaded_and_started(run: Run, install: Install) -> None:
     install("fine", FINE)
     install("crashes", CRASHES)
-    configure("fine", "crashes")
+    install("commands", NO_COMMANDS)
+    configure("fine", "crashes", "commands")
     result = run("plugins", "check")
     assert result.exit_code == 1
     rows = [row.split("\t") for row in result.stdout.splitlines()]
     assert rows == [
         ["fine", "active", "1.5", ""],
         ["crashes", "failed", "1.5", "cannot start: OSError: no disk"],
+        ["commands", "failed", "1.5", "failed: OSError in commands"],
     ]
     (alone,) = json.loads(run("plugins", "check", "fine", "--json").stdout)
     assert (alone["state"], alone["hooks"]) == ("active", ["admit"])
@@ -89,7 +94,7 @@ def test_a_healthy_installation(run: Run, install: Install) -> None:
     configure("fine")
     code, rows = doctor(run)
     assert code == 0
-    assert ["ok", "plugin fine", "on: fine"] in rows
+    assert ["ok", "plugin fine", f"on: {LOOKS_FINE}"] in rows
     assert ["ok", "server", "none is running on port 1"] in rows
     assert {state for state, *_ in rows} == {"ok"}
 

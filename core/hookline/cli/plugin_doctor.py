@@ -21,6 +21,8 @@ from hookline.config import LoadedSettings
 from hookline.hookspecs import API_VERSION
 from hookline.survey import Survey, Surveyed, survey
 
+LOOKS_FINE = "looks fine from outside; 'hookline plugins check' runs it"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -72,7 +74,8 @@ def _plugins(found: Survey, loaded: LoadedSettings) -> Iterator[Finding]:
         about = report(read, running)
         broken = about["state"] in ("failed", "paused")
         state: Literal["ok", "failed"] = "failed" if broken else "ok"
-        yield Finding(state, f"plugin {name}", f"{about['state']}: {about['reason'] or 'fine'}")
+        fine = LOOKS_FINE if about["state"] == "on" else "fine"
+        yield Finding(state, f"plugin {name}", f"{about['state']}: {about['reason'] or fine}")
         if read.plugin.state == "active":
             yield from _requirements(name, read)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from hookline.about import EVERY_HOOK, Wishes
 from hookline.cli.running import Running
 from hookline.config.fields import masked
 from hookline.outline import OutlineField
+from hookline.python_source import literal
 from hookline.survey import Surveyed
 
 NOT_RUN = {"active": "on", "off": "off", "failed": "failed"}
@@ -60,7 +62,7 @@ def details(read: Surveyed, running: Running | None, table: Mapping[str, Any]) -
         "extras": sorted(about.extras),
         "before": _shown(about.before),
         "after": _shown(about.after),
-        "adds hooks": sorted(outline.added) if outline else [],
+        "adds_hooks": sorted(outline.added) if outline else [],
         "fields": _fields(outline.fields if outline else {}),
         "settings": _fields((outline and outline.settings) or {}, table),
     }
@@ -77,12 +79,14 @@ def _shown(wishes: Wishes) -> list[str]:
 def _fields(
     fields: Mapping[str, OutlineField], values: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Each field with its description and default, as it is written, and its value if it is set."""
+    """Each field with its description, its value if it is set, and its default: as a value where it
+    is written out, and as it is ``written``, which is None where there is none."""
     described: dict[str, dict[str, Any]] = {}
     for name, field in fields.items():
         entry: dict[str, Any] = {
             "type": field.annotation,
-            "default": field.default,
+            "default": _value(field.default),
+            "written": field.default,
             "description": field.description,
         }
         if values and name in values:
@@ -91,16 +95,22 @@ def _fields(
     return described
 
 
+def _value(written: str | None) -> Any:
+    """The value of an expression that JSON can hold; None where it is none."""
+    value = literal(ast.parse(written, mode="eval").body, None) if written else None
+    return sorted(value) if isinstance(value, (set, frozenset)) else value
+
+
 def lines(about: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Details as rows of a name and a value; fields and settings a row each."""
     for name, value in about.items():
         if name in ("fields", "settings"):
             for field, entry in value.items():
-                now = repr(entry["value"]) if "value" in entry else entry["default"] or "(required)"
+                now = repr(entry["value"]) if "value" in entry else entry["written"] or "(required)"
                 text = " ".join((entry["description"] or "").split())
                 yield f"{name[:-1]} {field}", f"{now}  {text}".rstrip()
         elif name == "running":
             for key in ("failures", "overruns", "last_failure", "breaker") if value else ():
                 yield key.replace("_", " "), value.get(key)
         elif value not in (None, [], ""):
-            yield name, ", ".join(value) if isinstance(value, list) else value
+            yield name.replace("_", " "), ", ".join(value) if isinstance(value, list) else value

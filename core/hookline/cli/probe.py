@@ -16,10 +16,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import click
+
 from hookline.app import app_of
+from hookline.cli import COMMANDS
 from hookline.config import Settings, load_settings
 from hookline.errors import HooklineError
 from hookline.kernel import Kernel
+from hookline.plugin import Plugin
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -40,10 +44,19 @@ async def probe(settings: Settings) -> Mapping[str, Any]:
             await stack.enter_async_context(kernel.store)
             await kernel.enter_plugins(stack)
             app_of(kernel)  # for the plugins' routes
-            plugins = [p.summary() for p in kernel.plugins.found.values() if not p.core]
+            kernel.plugins.commands(click.Group(), COMMANDS)
+            plugins = [_told(p) for p in kernel.plugins.found.values() if not p.core]
             return {"plugins": plugins, "refusal": None}
     except HooklineError as error:
         return {"plugins": [], "refusal": str(error)}
+
+
+def _told(plugin: Plugin) -> Mapping[str, Any]:
+    """The plugin, failed where one of its hooks failed."""
+    told = plugin.summary()
+    if plugin.state == "active" and plugin.failures:
+        return {**told, "state": "failed", "reason": f"failed: {plugin.last_failure}"}
+    return told
 
 
 if __name__ == "__main__":

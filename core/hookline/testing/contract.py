@@ -144,7 +144,10 @@ class PluginContractTests:
             news = {thread.name for thread in set(threading.enumerate()) - before}
             return {name for name in news if not name.startswith("asyncio_")}
 
-        started.wait_until(lambda: not left())
+        try:
+            started.wait_until(lambda: not left())
+        except AssertionError:
+            raise AssertionError(f"threads are left behind: {sorted(left())}") from None
 
     def test_two_servers_in_one_process(self, started: LocalServer, tmp_path: Path) -> None:
         """Nothing is kept at module level: a second server does not disturb the first."""
@@ -152,6 +155,19 @@ class PluginContractTests:
         with self._server(tmp_path / "second", self.settings) as second:
             assert second.chat("Hi", **self.request).text == first
         assert started.chat("Hi", **self.request).text == first
+
+    def test_what_one_server_was_told_stays_there(
+        self, started: LocalServer, tmp_path: Path
+    ) -> None:
+        """Nothing of a conversation with one server is in the answer of another."""
+        secret = "alpha-secret"  # noqa: S105
+        started.chat(f"Remember {secret}", **self.request)
+        with self._server(tmp_path / "second", self.settings) as second:
+            answer = second.chat("What do you know?", **self.request)
+            assert secret not in json.dumps(answer.body), f"it keeps {secret} at module level"
+            assert not any(secret in prompt for prompt in second.prompts), (
+                f"it puts {secret}, which another server was told, into the prompt"
+            )
 
     def test_it_refuses_settings_it_does_not_know(self, tmp_path: Path) -> None:
         """A misspelt setting is named, and costs this plugin only."""
