@@ -23,11 +23,12 @@ from hookline.api.bodies import Model, TimingsBody
 from hookline.api.models import about_loaded
 from hookline.api.schema import ChatRequest, CompletionRequest
 from hookline.cli import cli
-from hookline.engine import Card
+from hookline.engine import Card, Token
 from hookline.engines.scripted import say
 from hookline.errors import ApiError, InvalidRequest, StartError
 from hookline.hookspecs import Hooks
 from hookline.server import ConstraintSpec
+from hookline.stream import Delta
 from hookline.testing import PluginContractTests
 from hookline.testing import fixtures as kit_fixtures
 
@@ -268,6 +269,24 @@ async def test_the_stage_of_the_how_to_works(in_process: Any) -> None:
     assert answer["choices"][0]["message"]["content"] == "HELLO THERE"
 
 
+def test_the_stage_that_holds_back_crosses_borders_of_tokens() -> None:
+    scope: dict[str, Any] = {}
+    exec(compile(blocks(page("plugins.md"), "python")[2], "plugins.md", "exec"), scope)  # noqa: S102
+    pieces = ["The ba", "rn is no b", "arnacle but a bar", "."]
+    tokens = [Token(number, piece) for number, piece in enumerate(pieces)]
+    stage = scope["RenamePlugin"]().stage()
+    passed = [list(stage.feed(Delta(token.text, tokens=(token,)))) for token in tokens]
+    passed += [list(stage.feed(Delta("barn", finish="stop")))]
+    deltas = [delta for some in passed for delta in some]
+    text = "The data centre is no data centreacle but a bar.data centre"
+    assert "".join(delta.text for delta in deltas) == text
+    assert "".join(delta.text for delta in passed[0]) == "The ", "no more than it must"
+    assert [token for delta in deltas for token in delta.tokens] == tokens
+    assert [delta.finish for delta in deltas if delta.finish] == ["stop"]
+    assert deltas[-1].finish == "stop"
+    assert not stage.finish()
+
+
 # The tutorial, and the page on testing
 
 
@@ -299,11 +318,14 @@ def test_a_new_plugin_passes_its_tests(
     assert done.returncode == 0, done.stdout
 
 
-def test_the_page_on_testing_shows_a_class_that_passes(tmp_path: Path) -> None:
+def test_the_page_on_testing_shows_tests_that_pass(tmp_path: Path) -> None:
     code, _ = blocks(page("tutorial.md"), "python")
     (tmp_path / "hookline_glossary").mkdir()
     (tmp_path / "hookline_glossary" / "__init__.py").write_text(code)
-    (tmp_path / "test_glossary.py").write_text(blocks(page("testing.md"), "python")[0])
+    test_of_shelf, test_of_glossary = blocks(page("testing.md"), "python")
+    (tmp_path / "test_glossary.py").write_text(test_of_glossary)
+    (tmp_path / "hookline_shelf.py").write_text(blocks(page("plugins.md"), "python")[3])
+    (tmp_path / "test_shelf.py").write_text(test_of_shelf)
     done = pytest_in(tmp_path)
     assert done.returncode == 0, done.stdout
 

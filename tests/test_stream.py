@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.engine import Token
-from hookline.stream import Delta, DropSpecial, Pipeline, Stage, StopStrings
+from hookline.stream import Delta, DropSpecial, Held, Pipeline, Stage, StopStrings
 
 
 class Double:
@@ -97,6 +97,13 @@ def test_tokens_travel_with_their_text() -> None:
     second = list(stage.feed(Delta("lo", tokens=(lo,))))
     rest = list(stage.finish())
     assert [d.tokens for d in (*first, *second, *rest)] == [(hel,), (), (lo,)]
+
+
+def test_a_finish_stays_with_the_end_of_its_text() -> None:
+    held = Held()
+    held.add(Delta("ab", finish="stop"))
+    assert held.release(1) == [Delta("a")]
+    assert held.take() == [Delta("b", finish="stop")]
 
 
 def test_text_of_control_tokens_is_dropped_and_their_count_stays() -> None:

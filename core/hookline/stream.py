@@ -130,7 +130,7 @@ class Held:
             released.append(delta)
         if self._deltas and length:
             first = self._deltas[0]
-            released.append(replace(first, text=first.text[:length]))
+            released.append(replace(first, text=first.text[:length], finish=None))
             self._deltas[0] = replace(first, text=first.text[length:], tokens=())
         return released
 
