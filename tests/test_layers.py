@@ -24,6 +24,7 @@ ORDER = (
     "engine",
     "constraints",
     "exchange",
+    "room",
     "stream",
     "config",
     "server",

@@ -48,6 +48,7 @@ from hookline.messages import (
     with_system_text,
     with_user_text,
 )
+from hookline.room import staying_tokens
 from hookline.server import ConstraintSpec, Embedder, Server
 from hookline.sources import in_line, quoted, sources_header
 from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
@@ -108,6 +109,7 @@ __all__ = [
     "overlap",
     "quoted",
     "sources_header",
+    "staying_tokens",
     "with_system_text",
     "with_user_text",
 ]

@@ -25,6 +25,13 @@ def count(text: str) -> int:
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
+def test_a_word_without_end_is_cut_by_its_length() -> None:
+    sections = [Section("x" * 20_000, "")]
+    found = list(chunked(sections, lambda text: len(text.split()), 64))
+    assert max(len(chunk.text) for chunk in found) <= 64 * 4 + 100
+    assert "".join(chunk.text for chunk in found) == "x" * 20_000
+
+
 def test_no_passage_is_larger_than_allowed() -> None:
     for size in (1, 7, 50, 10_000):
         assert all(count(chunk.text) <= size for chunk in chunked([Section(TEXT)], count, size))

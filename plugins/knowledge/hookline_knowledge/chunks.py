@@ -19,6 +19,7 @@ CHARACTERS_PER_TOKEN = 40
 
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
 _WORD = re.compile(r"\s+")
+_LONG_WORD = re.compile(r"\S{101,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,21 @@ def chunked(
     """
     if size < 1 or not 0 <= overlap <= size // 2:
         raise ValueError(f"a size of {size} tokens does not go with an overlap of {overlap}")
+    count = _by_length(count)
     for index, section in enumerate(sections):
         places = Places(section)
         for start, end in _spans(section.text, count, size, overlap):
             yield Chunk(section.text[start:end], places.of(start, end), index, start, end)
+
+
+def _by_length(count: Count) -> Count:
+    """The count, with words over all length by their length: a tokenizer that has one token for
+    each word it does not know would let a passage grow without end."""
+
+    def counted(text: str) -> int:
+        return count(text) + sum(len(word) // 4 for word in _LONG_WORD.findall(text))
+
+    return counted
 
 
 def merged(chunks: Sequence[Chunk]) -> list[Chunk]:

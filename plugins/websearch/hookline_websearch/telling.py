@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hookline import Exchange, in_line, quoted, sources_header
+from hookline import Exchange, in_line, quoted, sources_header, staying_tokens
 from hookline_websearch.asking import Asked
 from hookline_websearch.choosing import CountTokens
 from hookline_websearch.research import Outcome, Source
@@ -38,13 +38,13 @@ def room(exchange: Exchange, most: int, answer: int, count: CountTokens) -> int:
     """Tokens that passages may take, at most ``most``, so that an answer of ``answer`` tokens still
     fits; 0 where there is no room.
 
-    System messages and the last user message stay in any case. Older turns are left out for
-    passages only as far as these would else have less than half of what remains.
+    System messages, tools, the last user message and what follows it stay in any case. Older turns
+    are left out for passages only as far as these would else have less than half of what remains.
     """
     users = [m.text for m in exchange.messages if m.role == "user"]
-    stay = [m.text for m in exchange.messages if m.role in ("system", "developer")] + users[-1:]
     every = count("\n".join(message.text for message in exchange.messages))
-    fixed = count("\n".join(stay))
+    fixed = staying_tokens(exchange, count)
+    every = max(every, fixed)
     answer = min(answer, getattr(exchange.request, "limit", None) or answer)
     said_again = count(INSTRUCTION + AGAIN + (users[-1] if users else "")[:AGAIN_MAX])
     frame = FRAME_TOKENS + said_again + 8 * len(exchange.messages)
