@@ -77,20 +77,21 @@ class _Watchdog:
 
     def _tell(self, seconds: float) -> None:
         frame = sys._current_frames().get(self._loop_thread)  # no other way to another's stack
-        if (found := at_work(frame)) is not None:
+        if frame is not None and (found := at_work(frame)) is not None:
+            plugin, hook, depth = found
+            stack = "".join(traceback.format_stack(frame, limit=depth))
             log.error(
                 "plugin %s has blocked the server for %.0f s in %s; it is here:\n%s",
-                *(found[0], seconds, found[1], "".join(traceback.format_stack(frame))),
+                *(plugin, seconds, hook, stack),
             )
 
 
-def at_work(frame: FrameType | None) -> tuple[str, str] | None:
-    """The plugin and the hook that a stack is in; None where it is in no plugin."""
-    while frame is not None:
-        found = _called_by(frame)
-        if found is not None:
-            return found
-        frame = frame.f_back
+def at_work(innermost: FrameType) -> tuple[str, str, int] | None:
+    """The plugin and the hook that a stack is in, and how many of its frames are inside of that
+    call; None where it is in no plugin."""
+    for depth, (frame, _) in enumerate(traceback.walk_stack(innermost)):
+        if (found := _called_by(frame)) is not None:
+            return *found, depth
     return None
 
 
