@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -278,19 +279,25 @@ async def answer(engine: LlamaCppEngine, job: Job) -> tuple[list[int], str, str 
     return ids, text, finish, spent
 
 
-async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -> None:
+async def answers(
+    rows: list[Row], count: int, seed: int, threads: int | None, *, smallest: bool
+) -> None:
     """Answers of the model at temperature 1, each parsed and validated.
 
     Goes on until ``count`` of them, over 20 schemas, have ended by themselves. The small model
-    often loses itself in a text without a bound: answers cut after 800 tokens are counted besides,
-    and a schema of which few of 24 answers end does not count.
+    often loses itself in a text without a bound: answers cut after 400 tokens are counted besides,
+    and a schema of which few of 24 answers end does not count. ``smallest`` takes the schemas by
+    size, small ones first, instead of at random.
     """
     engine = await loaded(1536, threads)
     tokens, analysts = Tokens.of(engine), Analysts(seconds=1.5)
     counts: Counter[str] = Counter()
     each, schemas_done, asked = count // 20, 0, 0
     objects = [row for row in rows if row["schema"].get("type") == "object"]
-    random.Random(seed).shuffle(objects)  # noqa: S311
+    if smallest:
+        objects.sort(key=lambda row: len(json.dumps(row["schema"])))
+    else:
+        random.Random(seed).shuffle(objects)  # noqa: S311
     for row in objects:
         try:
             source = json_source((await analysts.schema(row["schema"])).grammar, compact=True)
@@ -301,15 +308,7 @@ async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -
         judge = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
         title = row["schema"].get("title", "an object")
         prompt = engine.tokenize(CHAT.format(f"Give me a short {title} as JSON."), special=True)
-        here: Counter[str] = Counter()
-        while here["right"] + here["WRONG"] < each and here.total() < 24 and here["cut"] < 15:
-            jobs = [
-                Job(prompt, 800, Sampling(temperature=1.0, seed=here.total() + i), grammar=grammar)
-                for i in range(4)
-            ]
-            for _, text, finish, _ in await asyncio.gather(*(answer(engine, job) for job in jobs)):
-                good = finish == "stop" and is_valid(judge, text.encode())
-                here["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+        here = await several(engine, Job(prompt, 400, grammar=grammar), judge, each)
         counts += here
         schemas_done += here["right"] + here["WRONG"] >= each
         print(f"{row['id'][:60]:60} {dict(here)}", flush=True)
@@ -318,6 +317,31 @@ async def answers(rows: list[Row], count: int, seed: int, threads: int | None) -
     print(f"{schemas_done} schemas with {each} answers that ended, of {asked}: {dict(counts)}")
     await analysts.close()
     await engine.close()
+
+
+async def several(
+    engine: LlamaCppEngine, job: Job, judge: jsonschema_rs.Validator, wanted: int
+) -> Counter[str]:
+    """How many answers were right, wrong and cut, until so many ended; at most 24 are begun."""
+    counts: Counter[str] = Counter()
+    seeds = iter(range(24))
+
+    async def one_after_the_other() -> None:
+        for seed in seeds:
+            asked = replace(job, sampling=Sampling(temperature=1.0, seed=seed))
+            _, text, finish, _ = await answer(engine, asked)
+            good = finish == "stop" and is_valid(judge, text.encode())
+            counts["cut" if finish == "length" else "right" if good else "WRONG"] += 1
+            if counts["right"] + counts["WRONG"] >= wanted:
+                return
+
+    running = [asyncio.create_task(one_after_the_other()) for _ in range(4)]
+    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    if counts["right"] + counts["WRONG"] >= wanted:
+        for task in running:
+            task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    return counts
 
 
 FREE = {"type": "array", "items": {"type": "string"}, "minItems": 1000}
@@ -366,6 +390,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--smallest", action="store_true")
     asked = parser.parse_args()
     if asked.what == "speed":
         asyncio.run(speed(asked.tokens, asked.threads))
@@ -375,7 +400,8 @@ def main() -> None:
         measure = schemas if asked.what == "schemas" else formatron
         asyncio.run(measure(read(asked.file), asked.walks, asked.seed))
     else:
-        asyncio.run(answers(read(asked.file), asked.count, asked.seed, asked.threads))
+        counted = (asked.count, asked.seed, asked.threads)
+        asyncio.run(answers(read(asked.file), *counted, smallest=asked.smallest))
 
 
 if __name__ == "__main__":
