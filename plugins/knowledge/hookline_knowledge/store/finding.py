@@ -60,8 +60,13 @@ async def _by_words(table: Any, text: str, where: str | None, wanted: int) -> li
 
 
 async def _rows(query: Any, score: str) -> list[Row]:
-    rows: list[Row] = (await query.select([*COLUMNS, score]).to_arrow()).to_pylist()
-    return rows
+    """What is found; vectors stay arrays, since numbers one by one take milliseconds."""
+    found = await query.select([*COLUMNS, score]).to_arrow()
+    if not len(found):
+        return []
+    vectors = found.column("vector").combine_chunks().flatten().to_numpy().reshape(len(found), -1)
+    rows = found.drop_columns(["vector"]).to_pylist()
+    return [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
 def _key(row: Row) -> tuple[int, int]:
