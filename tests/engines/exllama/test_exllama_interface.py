@@ -2,7 +2,7 @@
 exllamav2 0.3.2 and exllamav3 1.6.5.
 
 Neither can be imported without CUDA, so their source is read. It is looked for where the packages
-are installed, and in the folder that ``HOOKLINE_EXLLAMA_SOURCES`` names (unpacked wheels will do).
+are installed, and in the folder that ``EXLLAMA_SOURCES`` names (unpacked wheels will do).
 """
 
 from __future__ import annotations
@@ -140,13 +140,13 @@ WRITTEN: dict[str, Names] = {
 
 def source_root(package: str) -> Path:
     """The folder that holds a package's source."""
-    folder = os.environ.get("HOOKLINE_EXLLAMA_SOURCES")
+    folder = os.environ.get("EXLLAMA_SOURCES")
     if folder and (Path(folder) / package).is_dir():
         return Path(folder)
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         pytest.skip(
-            f"{package} is not installed, and HOOKLINE_EXLLAMA_SOURCES names no folder with it"
+            f"{package} is not installed, and EXLLAMA_SOURCES names no folder with it"
         )
     return Path(spec.submodule_search_locations[0]).parent
 
