@@ -145,9 +145,7 @@ def source_root(package: str) -> Path:
         return Path(folder)
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        pytest.skip(
-            f"{package} is not installed, and EXLLAMA_SOURCES names no folder with it"
-        )
+        pytest.skip(f"{package} is not installed, and EXLLAMA_SOURCES names no folder with it")
     return Path(spec.submodule_search_locations[0]).parent
 
 
