@@ -16,8 +16,8 @@ ATTRIBUTE = "hookline_description"
 class Description:
     """The models of a route's bodies; ``streams`` when it can answer as server-sent events.
 
-    ``request_type`` is the media type of what is sent. ``others`` are the bodies of further statuses
-    that are no errors of OpenAI's shape.
+    ``request_type`` is the media type of what is sent. ``others`` are the bodies of further
+    statuses that are no errors of OpenAI's shape.
     """
 
     request: type[BaseModel] | None = None
