@@ -89,8 +89,12 @@ class Analysts:
             stderr=asyncio.subprocess.DEVNULL,
             limit=LINE_MAX,
         )
-        if process.stdout is not None:
-            await process.stdout.readline()
+        try:
+            if process.stdout is not None:
+                await process.stdout.readline()
+        except BaseException:  # the server stops while it starts: nobody else knows the process
+            await _stop(process)
+            raise
         return process
 
     async def close(self) -> None:
