@@ -313,3 +313,22 @@ def test_wrong_bodies_are_told() -> None:
         check_error({"error": "nothing"})
     with pytest.raises(WrongShape):
         check_error({"error": {"message": "m", "type": "t", "param": None, "code": None}, "x": 1})
+
+
+ELSEWHERE = """
+    from hookline import StartError, hookimpl
+
+    class Elsewhere:
+        @hookimpl
+        def create_engine(self, model):
+            raise StartError(f"no {model.engine} here")
+"""
+
+
+def test_an_installed_engine_goes_before_the_scripted_one(
+    server: LocalServer, tmp_plugin: Any
+) -> None:
+    tmp_plugin("elsewhere", ELSEWHERE)
+    server.configure(model={"engine": "elsewhere"})
+    with pytest.raises(Exception, match="no elsewhere here"):
+        server.start()

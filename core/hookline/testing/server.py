@@ -48,8 +48,10 @@ class ScriptedModel:
         self.options: dict[str, Any] = {}
 
     @hookimpl
-    def create_engine(self, model: ModelSettings) -> ScriptedEngine:
-        """Answers for every model."""
+    def create_engine(self, model: ModelSettings) -> ScriptedEngine | None:
+        """Answers for every model, unless the test asks for another plugin's engine."""
+        if model.engine not in ("auto", "scripted"):
+            return None
         self.engine = ScriptedEngine(self._play, **self.options)
         return self.engine
 
