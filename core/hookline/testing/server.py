@@ -296,10 +296,10 @@ class _Running:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.kernel = self._build()
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         async with self.kernel.running():
             await self.kernel.loaded
+            listener = socket.create_server(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             config = _quiet(listener.detach())
             self.app = app_of(self.kernel)
             self._ready.set_result(None)
