@@ -55,7 +55,9 @@ def test_setup_writes_settings_and_says_how_to_go_on(tmp_path: Path) -> None:
 def test_each_settings_file_has_a_secret_of_its_own(tmp_path: Path) -> None:
     texts = set()
     for name in ("one", "two"):
-        assert invoke(tmp_path, "--output", str(tmp_path / name)).exit_code == 0
+        result = invoke(tmp_path, "--output", str(tmp_path / name))
+        assert result.exit_code == 0
+        assert f"-v {tmp_path / name}:/etc/searxng/settings.yml:ro" in result.output
         texts.add((tmp_path / name).read_text())
     assert len(texts) == 2
 

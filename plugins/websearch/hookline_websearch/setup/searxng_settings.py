@@ -42,7 +42,7 @@ Start SearXNG in one of these ways.
 1. With Docker:
 
    docker run --rm -d --name hookline-searxng -p 127.0.0.1:{port}:8080 \\
-     -v {folder}:/etc/searxng:ro {image}
+     -v {path}:/etc/searxng/settings.yml:ro {image}
 
 2. With Python, in an environment of its own:
 
@@ -80,7 +80,6 @@ def steps(path: Path, port: int) -> str:
     url = f"http://127.0.0.1:{port}"
     return STEPS.format(
         path=shlex.quote(str(path)),
-        folder=shlex.quote(str(path.parent)),
         venv=shlex.quote(str(path.parent.parent / "searxng-venv")),
         port=port,
         image=IMAGE,
