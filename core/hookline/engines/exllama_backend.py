@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -111,6 +111,9 @@ class DynamicBackend:
         self.details: dict[str, Any] = {"cache": settings.cache}
         self.kv_bytes = 0
         self.generator: Any = None
+        self._draft: Any = None
+        self._draft_cache: Any = None
+        self._vision: Any = None
 
     @property
     def drafts(self) -> int:
@@ -168,6 +171,17 @@ def one_line(folder: ModelFolder, settings: ModelSettings) -> Iterator[None]:
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         raise StartError(f"{name} cannot be loaded: {reason}") from error
+
+
+def check_quantization(
+    folder: ModelFolder, reads: Collection[str | None], engine: str, what: str
+) -> None:
+    """Raises StartError for weights of a kind that the engine does not read; ``what`` it does."""
+    if folder.quantization not in reads:
+        raise StartError(
+            f"{folder.path.name} is quantized with {folder.quantization}, which {engine} does not "
+            f"read; it reads {what}"
+        )
 
 
 def check_draft(folder: ModelFolder, draft: ModelFolder) -> None:

@@ -18,6 +18,7 @@ from hookline.engines.exllama_backend import (
     Progress,
     as_progress,
     check_draft,
+    check_quantization,
     free_gpu_memory,
     pages,
     picture,
@@ -89,17 +90,10 @@ class ExLlamaV2(DynamicBackend):
         draft: ModelFolder | None,
         progress: Progress,
     ) -> None:
+        check_quantization(folder, READS, "ExLlamaV2", "EXL2, GPTQ and unquantized models")
         super().__init__(settings, usable_context(settings.context, folder))
-        if folder.quantization not in READS:
-            raise StartError(
-                f"{folder.path.name} is quantized with {folder.quantization}, which ExLlamaV2 does "
-                "not read; it reads EXL2, GPTQ and unquantized models"
-            )
         self._library = library("exllamav2")
         self._generators = importlib.import_module("exllamav2.generator")
-        self._draft: Any = None
-        self._draft_cache: Any = None
-        self._vision: Any = None
         self._loras: list[Any] = []
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)

@@ -19,6 +19,7 @@ from hookline.engines.exllama_backend import (
     Progress,
     as_progress,
     check_draft,
+    check_quantization,
     free_gpu_memory,
     picture,
     usable_context,
@@ -26,7 +27,7 @@ from hookline.engines.exllama_backend import (
 from hookline.engines.exllama_folder import ModelFolder
 from hookline.engines.exllama_library import library, torch_library
 from hookline.engines.sampler import Floats
-from hookline.errors import InvalidRequest, StartError
+from hookline.errors import InvalidRequest
 from hookline.images import Image
 
 log = logging.getLogger(__name__)
@@ -72,16 +73,9 @@ class ExLlamaV3(DynamicBackend):
         draft: ModelFolder | None,
         progress: Progress,
     ) -> None:
+        check_quantization(folder, READS, "ExLlamaV3", "EXL3 and unquantized models")
         super().__init__(settings, usable_context(settings.context, folder))
-        if folder.quantization not in READS:
-            raise StartError(
-                f"{folder.path.name} is quantized with {folder.quantization}, which ExLlamaV3 does "
-                "not read; it reads EXL3 and unquantized models"
-            )
         self._library = library("exllamav3")
-        self._draft: Any = None
-        self._draft_cache: Any = None
-        self._vision: Any = None
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
             self._config = self._library.Config.from_directory(str(folder.path))
