@@ -162,12 +162,14 @@ async def _drain(kernel: Kernel, stop: asyncio.Event) -> None:
             *(kernel.in_flight, grace),
         )
     try:
-        await asyncio.wait_for(kernel.drain(), grace)
+        async with asyncio.timeout(grace):
+            await kernel.drain()
     except TimeoutError:
         log.warning("stopping: what did not finish (%d) is cut off", kernel.in_flight)
         await kernel.stop_engine()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(kernel.drain(), UNLOAD_SECONDS)
+            async with asyncio.timeout(UNLOAD_SECONDS):
+                await kernel.drain()
     stop.set()
 
 

@@ -64,7 +64,8 @@ class Analysts:
             process = self._free.pop() if self._free else await self._start()
             answers: list[dict[str, Any]] = []
             try:
-                await asyncio.wait_for(_exchange(process, request, answers), self._seconds)
+                async with asyncio.timeout(self._seconds):
+                    await _exchange(process, request, answers)
                 self._free.append(process)
             except (TimeoutError, ValueError, ConnectionError) as error:
                 if not answers:

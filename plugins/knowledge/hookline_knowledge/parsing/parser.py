@@ -103,7 +103,8 @@ class Parser:
             env=_environment(),
         )
         try:
-            await asyncio.wait_for(receive_message(_output(process)), STARTING)
+            async with asyncio.timeout(STARTING):
+                await receive_message(_output(process))
         except BaseException:
             await _stop(process)
             raise
@@ -131,7 +132,8 @@ class Conversation:
             raise Unreadable(too_slow(self._limits)) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), DYING)
+                async with asyncio.timeout(DYING):
+                    await self._process.wait()
             raise Unreadable(broke(self._limits, _how(self._process))) from error
         return message
 

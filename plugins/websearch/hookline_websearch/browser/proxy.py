@@ -119,7 +119,8 @@ class GuardedProxy:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await asyncio.wait_for(_head(reader), HEAD_SECONDS)
+        async with asyncio.timeout(HEAD_SECONDS):
+            head = await _head(reader)
         ticket = self._tickets.get(head.get(b"proxy-authorization"))
         if ticket is None:
             raise Denied("407 Proxy Authentication Required")

@@ -82,7 +82,8 @@ class ReadingPool:
         )
         done = False
         try:
-            answer = await asyncio.wait_for(_exchange(process, request, body), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                answer = await _exchange(process, request, body)
             done = True
         except (TimeoutError, ValueError, ConnectionError) as error:
             raise TooHard("it took too long") from error
@@ -130,7 +131,8 @@ async def _start() -> asyncio.subprocess.Process:
         limit=LINE_MAX,
     )
     try:
-        await asyncio.wait_for(_line(process), START_SECONDS)
+        async with asyncio.timeout(START_SECONDS):
+            await _line(process)
     except BaseException as error:
         await _stop(process)
         if isinstance(error, TimeoutError | ValueError | ConnectionError):
