@@ -43,16 +43,19 @@ class Finder:
 
     name = "finder"
 
-    def __init__(self, *hits: Hit, error: Exception | None = None) -> None:
+    def __init__(
+        self, *hits: Hit, error: Exception | None = None, notes: tuple[str, ...] = ()
+    ) -> None:
         self.hits = list(hits)
         self.error = error
+        self.notes = notes
         self.asked: list[str] = []
 
     async def search(self, query: Query) -> Hits:
         self.asked.append(query.text)
         if self.error is not None:
             raise self.error
-        return Hits(self.hits)
+        return Hits(self.hits, self.notes)
 
 
 class Finding:
@@ -200,7 +203,7 @@ async def test_a_last_message_without_text(searching: Any, web: Any, content: An
 async def test_troubles_are_told_and_the_answer_goes_on(
     searching: Any, model: Any, web: Any
 ) -> None:
-    model.plans = [QUERIES] * 3
+    model.plans = [QUERIES] * 4
     broken = Finder(error=ProviderError("It is closed on Sundays."))
     async with searching(**using(broken, web)) as server:
         body = (await server.chat(QUESTION, web_search=True)).json()
@@ -210,6 +213,10 @@ async def test_troubles_are_told_and_the_answer_goes_on(
     async with searching(**using(Finder(), web)) as server:
         body = (await server.chat(QUESTION, web_search=True)).json()
     assert body["web_search"]["note"] == "Nothing was found."
+    silent = Finder(notes=("Search engines that did not answer: owl (timeout).",))
+    async with searching(**using(silent, web)) as server:
+        body = (await server.chat(QUESTION, web_search=True)).json()
+    assert body["web_search"]["note"] == f"{silent.notes[0]} Nothing was found."
     gone = Finder(Hit(web.url("/gone")))
     async with searching(**using(gone, web)) as server:
         body = (await server.chat(QUESTION, web_search=True)).json()
@@ -461,7 +468,9 @@ async def test_searches_that_mean_nothing(
     async with searching(**using(both(web), web)) as server:
         response = await server.client.post("/v1/web_search", json=body)
     assert response.status_code == 400
-    assert (response.json()["error"]["param"], response.json()["error"]["code"]) == (param, code)
+    error = response.json()["error"]
+    assert (error["param"], error["code"]) == (param, code)
+    assert "false" not in error["message"]
 
 
 async def test_the_reference_tells_of_both(searching: Any, web: Any) -> None:
@@ -469,6 +478,8 @@ async def test_the_reference_tells_of_both(searching: Any, web: Any) -> None:
         document = (await server.client.get("/openapi.json")).json()
     field = document["components"]["schemas"]["ChatRequest"]["properties"]["web_search"]
     assert {"quick", "balanced", "deep"} <= set(map(str, field["enum"]))
+    depth = document["components"]["schemas"]["SearchRequest"]["properties"]["depth"]
+    assert False in field["enum"] and False not in depth["enum"]
     assert "/v1/web_search" in document["paths"]
 
 

@@ -23,7 +23,8 @@ class Asked:
 
 def asked_of(exchange: Exchange, settings: WebSearchSettings) -> Asked | None:
     """What a chat request asks; None where it asks nothing. Raises InvalidRequest."""
-    depth = depth_of(exchange.fields(WebSearchFields).web_search, settings, "web_search")
+    value = exchange.fields(WebSearchFields).web_search
+    depth = None if value is None or value is False else depth_of(value, settings, "web_search")
     if depth is None:
         return None
     users = [message.text for message in exchange.messages if message.role == "user"]
@@ -42,18 +43,17 @@ def asked_for(question: str, depth: Depth, settings: WebSearchSettings) -> Asked
     return Asked(depth, settings.limits(depth), question, links)
 
 
-def depth_of(value: Any, settings: WebSearchSettings, param: str) -> Depth | None:
-    """The depth that a value stands for; None for no search. Raises InvalidRequest."""
+def depth_of(value: Any, settings: WebSearchSettings, param: str, off: str = "false, ") -> Depth:
+    """The depth that a value stands for. Raises InvalidRequest, which names ``off`` among what
+    may be said."""
     if value is True:
         return settings.depth
-    if value is False or value is None:
-        return None
     for depth in get_args(Depth):
         if value == depth:
             chosen: Depth = depth
             return chosen
     raise InvalidRequest(
-        f'\'{param}\' must be true, false, "quick", "balanced" or "deep".',
+        f'\'{param}\' must be true, {off}"quick", "balanced" or "deep".',
         param=param,
         code="invalid_web_search",
     )

@@ -13,7 +13,7 @@ from hookline.routes import describe, json_response, read_json, validate
 from hookline_websearch.answering import Answering
 from hookline_websearch.asking import Asked, asked_for, depth_of
 from hookline_websearch.provider import TimeRange
-from hookline_websearch.settings import WebSearchSettings, WebSearchValue
+from hookline_websearch.settings import DepthValue, WebSearchSettings
 from hookline_websearch.telling import source_body, summary
 
 LONGEST_QUERY = 2000
@@ -23,7 +23,7 @@ class SearchRequest(BaseModel):
     """What to look for."""
 
     query: str = Field(max_length=LONGEST_QUERY, description="What to look for.")
-    depth: WebSearchValue = Field(
+    depth: DepthValue = Field(
         None, description="quick, balanced or deep; left out or true: the configured one."
     )
     language: str | None = Field(
@@ -90,13 +90,7 @@ def blueprint(settings: WebSearchSettings, answering: Callable[[], Answering]) -
 
 def read(wanted: SearchRequest, settings: WebSearchSettings) -> Asked:
     """A search as a chat would ask for it. Raises InvalidRequest."""
-    depth = depth_of(True if wanted.depth is None else wanted.depth, settings, "depth")
-    if depth is None:
-        raise InvalidRequest(
-            '\'depth\' must be "quick", "balanced" or "deep".',
-            param="depth",
-            code="invalid_web_search",
-        )
+    depth = depth_of(True if wanted.depth is None else wanted.depth, settings, "depth", off="")
     if not wanted.query.strip():
         raise InvalidRequest("'query': must not be empty.", param="query")
     return asked_for(wanted.query, depth, settings)

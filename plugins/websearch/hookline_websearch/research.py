@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hookline import Embedder, in_line
@@ -83,10 +83,12 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Found:
-    """Hits in order of the search, with the pages that were read of them."""
+    """Hits in order of the search, with the pages that were read of them; ``answers`` are whether
+    each round was answered, and with hits."""
 
     hits: dict[str, Hit] = field(default_factory=dict)
     pages: dict[str, Page] = field(default_factory=dict)
+    answers: list[tuple[bool, bool]] = field(default_factory=list)
 
     def candidates(self) -> list[tuple[Hit, Page | None]]:
         """Every hit with something to quote."""
@@ -97,13 +99,14 @@ class _Found:
         """How many pages have text."""
         return sum(bool(page.text) for page in self.pages.values())
 
-    def trouble(self) -> list[str]:
-        """A sentence where no page at all could be read."""
-        if not self.pages or self.read():
-            return []
-        key, page = next(iter(self.pages.items()))
-        url = in_line(self.hits[key].url)[:URL_MAX]
-        return [f"No page that was found could be read. The first, {url}: {page.note}."]
+    def trouble(self) -> Iterator[str]:
+        """Sentences where nothing at all was found, or none of it could be read."""
+        if (True, False) in self.answers and not any(hits for _, hits in self.answers):
+            yield "Nothing was found."
+        if self.pages and not self.read():
+            key, page = next(iter(self.pages.items()))
+            url = in_line(self.hits[key].url)[:URL_MAX]
+            yield f"No page that was found could be read. The first, {url}: {page.note}."
 
 
 class Research:
@@ -159,8 +162,7 @@ class Research:
         ]
         result = await search(self._providers, asked)
         self._outcome.notes += result.notes
-        if not result.hits and not result.notes:
-            self._outcome.notes.append("Nothing was found.")
+        self._found.answers.append((result.answered, bool(result.hits)))
         fresh = [hit for hit in result.hits if canonical(hit.url) not in self._found.hits]
         self._pages_left -= (wanted := -(-self._pages_left // rounds_left))
         await self._read(at_most(fresh, task.per_site), wanted, rounds_left)
@@ -192,7 +194,8 @@ class Research:
     async def _choose(self) -> None:
         if not self._found.hits:
             return
-        self._report("choosing", f"passages of {len(self._found.candidates())} pages")
+        count = len(self._found.candidates())
+        self._report("choosing", f"passages of {count} page{'s' if count != 1 else ''}")
         self._outcome.sources = await self._chosen(self._task.budget)
 
     async def _chosen(self, budget: int) -> list[Source]:

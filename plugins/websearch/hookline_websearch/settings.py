@@ -114,6 +114,7 @@ class WebSearchSettings(ReadingSettings):
 WebSearchValue = Annotated[
     Any, WithJsonSchema({"enum": [True, False, "quick", "balanced", "deep", None]})
 ]
+DepthValue = Annotated[Any, WithJsonSchema({"enum": [True, "quick", "balanced", "deep", None]})]
 
 
 class WebSearchFields(BaseModel):

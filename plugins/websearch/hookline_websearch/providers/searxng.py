@@ -43,6 +43,8 @@ class SearXNG:
             return found
         anytime = Query(query.text, query.language, None, query.seconds)
         found = await self._ask(anytime)
+        if not found.hits:
+            return found
         return Hits(found.hits, (*found.notes, "Nothing was found in the time range asked for."))
 
     async def _ask(self, query: Query) -> Hits:
