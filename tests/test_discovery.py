@@ -14,6 +14,7 @@ from hookline import Caller, hookimpl, hookspec
 from hookline.config import Settings
 from hookline.discovery import load_plugins
 from hookline.errors import ConfigError, PluginError
+from hookline.kernel import Kernel
 from hookline.plugin import Plugin
 from hookline.survey import survey
 
@@ -467,3 +468,19 @@ def test_whose_hook_it_is_that_nobody_adds_is_told(install: Install, names: list
     words = reason(loaded(*names)["format"])
     assert words == "has the hook 'tool_formats' of the plugin 'tools', which is not at work"
     assert survey(Settings(plugins=names)).plugins["format"].plugin.reason == words
+
+
+def test_a_plugin_may_be_called_like_a_part_of_the_server(install: Install, tmp_path: Path) -> None:
+    for name in ("auth", "quota", "prompt", "engines"):
+        install(name, FINE)
+    settings = Settings(plugins=["auth", "quota", "prompt", "engines"], data_dir=tmp_path / "data")
+    found = Kernel(settings).plugins.found
+    assert [found[name].core for name in settings.plugins or ()] == [False] * 4
+    assert sum(plugin.core for plugin in found.values()) == 4
+
+
+def test_a_plugin_of_the_program_with_the_name_of_one_that_is_on(install: Install) -> None:
+    install("weather", FINE)
+    with pytest.raises(PluginError, match=r"brings a plugin 'weather'.*put '-weather' into"):
+        load_plugins(Settings(plugins=["weather"]), extra={"weather": object()})
+    assert load_plugins(Settings(plugins=["-weather"]), extra={"weather": object()})

@@ -414,36 +414,3 @@ async def test_the_core_is_never_left_alone() -> None:
     for _ in range(3):
         with pytest.raises(PluginFailed, match="quota"):
             await request(loaded)
-
-
-def test_of_two_commands_with_one_name_the_first_is_kept(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    import click
-
-    class Adds:
-        def __init__(self, *names: str) -> None:
-            self.names = names
-
-        @hookimpl
-        def commands(self, cli: click.Group) -> None:
-            for name in self.names:
-                cli.add_command(click.Command(name, help=str(id(self))))
-
-    class Breaks(Adds):
-        @hookimpl
-        def commands(self, cli: click.Group) -> None:
-            super().commands(cli)
-            raise RuntimeError("half way")
-
-    first, second, third = Adds("hello"), Adds("free", "hello"), Adds("free")
-    loaded = plugins(first=first, second=second, third=third, breaks=Breaks("half"))
-    loaded.commands(group := click.Group())
-    assert {name: command.help for name, command in group.commands.items()} == {
-        "hello": str(id(first)),
-        "free": str(id(third)),
-    }
-    assert (
-        "plugin second: the command 'hello' is taken by the plugin 'first'; "
-        "none of its commands is added"
-    ) in caplog.text

@@ -17,6 +17,7 @@ ROOT = Path(hookline.__file__).parent
 
 ORDER = (
     "errors",
+    "faults",
     "images",
     "messages",
     "documents",
@@ -43,6 +44,7 @@ ORDER = (
     "guarded_stage",
     "watchdog",
     "answer_checks",
+    "merging",
     "plugins",
     "choice",
     "discovery",

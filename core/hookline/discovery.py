@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -23,11 +22,13 @@ from hookline.breaker import Breaker
 from hookline.choice import wanted
 from hookline.config import Settings, validate_plugin_table
 from hookline.errors import ConfigError, PluginError
+from hookline.faults import described
+from hookline.hookspecs import Hooks
 from hookline.outline import Outline, outline_of
 from hookline.plugin import Plugin
-from hookline.plugin_checks import Shape, check, fail
+from hookline.plugin_checks import Shape, check
 from hookline.plugin_sources import GROUP, PluginSource, all_sources
-from hookline.plugins import Plugins, empty_manager
+from hookline.plugins import Plugins
 from hookline.python_source import Unreadable
 from hookline.watchdog import telling_if_slow
 
@@ -54,6 +55,11 @@ def load_plugins(
     sources = all_sources(settings)
     plugins = [_from_object(name, thing, settings) for name, thing in (extra or {}).items()]
     names = wanted(settings, sources, extra or {})
+    if twice := next((name for name in names if name in (extra or {})), None):
+        raise PluginError(
+            f"The program brings a plugin '{twice}', and one of that name is on already; "
+            f"put '-{twice}' into 'plugins'."
+        )
     plugins += [_made(sources[name], settings) for name in names]
     plugins += [_of_core(name, thing) for name, thing in (core or {}).items()]
     shaped = [(plugin, Shape.of(plugin)) for plugin in plugins]
@@ -109,7 +115,7 @@ def _from_object(name: str, thing: object, settings: Settings) -> Plugin:
     try:
         _take(plugin, lambda: About.of(thing))
     except PluginError as error:
-        fail(plugin, str(error))
+        plugin.fail(str(error))
     return plugin
 
 
@@ -139,12 +145,12 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
         _take(plugin, lambda: About.of(plugin.instance))
         plugin.request_fields = getattr(plugin.instance, "request_fields", None)
     except ModuleNotFoundError as error:
-        fail(plugin, _missing_module(source, error))
+        plugin.fail(_missing_module(source, error))
     except (ConfigError, PluginError) as error:
-        fail(plugin, "; ".join(str(error).splitlines()))
+        plugin.fail("; ".join(str(error).splitlines()))
     except (Exception, SystemExit) as error:
         log.debug("plugin %s", source.name, exc_info=True)
-        fail(plugin, f"cannot be loaded: {_described(error)}")
+        plugin.fail(f"cannot be loaded: {described(error)}")
     return plugin
 
 
@@ -192,16 +198,6 @@ def _required_arguments(kind: Callable[..., object]) -> list[str]:
         return []  # nothing of Python's own
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variable]
-
-
-def _described(error: BaseException) -> str:
-    """What was raised, and where in the plugin."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename != __file__]
-    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-    return f"{type(error).__name__}: {error}{where}"
 
 
 def _missing_module(source: PluginSource, error: ModuleNotFoundError) -> str:
@@ -252,7 +248,8 @@ def _check_essential(plugins: Iterable[Plugin]) -> None:
 
 def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
     """pluggy's register: every hook, and who implements it. `Plugins` knows the order."""
-    manager = empty_manager()
+    manager = pluggy.PluginManager("hookline")
+    manager.add_hookspecs(Hooks)
     for plugin in plugins:
         if plugin.state == "active" and (specs := getattr(plugin.instance, "hookspecs", None)):
             manager.add_hookspecs(specs)
@@ -263,5 +260,5 @@ def _registered(plugins: Sequence[Plugin]) -> pluggy.PluginManager:
                     warnings.simplefilter("ignore")  # of deprecated hooks: `check` named the plugin
                     manager.register(plugin.instance, plugin.name)
             except pluggy.PluginValidationError as error:
-                fail(plugin, str(error))
+                plugin.fail(str(error))
     return manager

@@ -34,6 +34,7 @@ from hookline.errors import (
     StartError,
 )
 from hookline.exchange import Caller, Exchange
+from hookline.faults import described
 from hookline.messages import Message
 from hookline.metrics import Metrics
 from hookline.plugin import Plugin
@@ -68,10 +69,10 @@ class Kernel:
         self.plugins = load_plugins(
             settings,
             core={
-                "auth": self.auth,
-                "quota": Quota(settings, self.store, self.clock),
-                "prompt": self.template,
-                "engines": BuiltinEngines(settings),
+                "hookline.auth": self.auth,
+                "hookline.quota": Quota(settings, self.store, self.clock),
+                "hookline.prompt": self.template,
+                "hookline.engines": BuiltinEngines(settings),
             },
             extra=plugins,
             reserved=ChatRequest.model_fields,
@@ -312,7 +313,7 @@ class Kernel:
                 self._start_failed(plugin, error)
 
     def _start_failed(self, plugin: Plugin, error: BaseException) -> None:
-        reason = f"cannot start: {type(error).__name__}: {error}"
+        reason = f"cannot start: {described(error)}"
         if plugin.essential or plugin.core:
             raise PluginError(f"The essential plugin '{plugin.name}' {reason}") from error
         log.debug("plugin %s", plugin.name, exc_info=error)

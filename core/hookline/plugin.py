@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from hookline.about import About
 from hookline.breaker import Breaker
 
 State = Literal["active", "off", "failed"]
+
+log = logging.getLogger("hookline.plugins")
 
 
 @dataclass(slots=True)
@@ -43,6 +46,11 @@ class Plugin:
     overruns: int = 0
     last_failure: str | None = None
     breaker: Breaker = field(default_factory=Breaker)
+
+    def fail(self, reason: str) -> None:
+        """Puts it out of service, with one line that says why."""
+        self.state, self.reason = "failed", " ".join(reason.split())
+        log.error("plugin %s is off: %s", self.name, self.reason)
 
     @property
     def is_paused(self) -> bool:

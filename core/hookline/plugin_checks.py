@@ -62,12 +62,6 @@ class Shape:
 Shaped = Sequence[tuple[Plugin, Shape]]
 
 
-def fail(plugin: Plugin, reason: str) -> None:
-    """Puts a plugin out of service, with one line that says why."""
-    log.error("plugin %s is off: %s", plugin.name, reason)
-    plugin.state, plugin.reason = "failed", " ".join(reason.split())
-
-
 Adds = Callable[[str], str | None]
 """Which of the plugins that do not work would add a hook."""
 
@@ -97,7 +91,7 @@ def _specs(plugins: Shaped) -> dict[str, HookMethod]:
         if plugin.state != "active":
             continue
         if refused := refused_spec(shape.added, specs):
-            fail(plugin, refused)
+            plugin.fail(refused)
         else:
             specs |= shape.added
     return specs
@@ -108,11 +102,9 @@ def _check_hooks(plugin: Plugin, shape: Shape, specs: HookMethods, adds: Adds) -
     plugin.hooks = tuple(methods)
     orphan = next((name for name in methods if name not in specs and adds(name)), None)
     if orphan:
-        fail(
-            plugin, f"has the hook '{orphan}' of the plugin '{adds(orphan)}', which is not at work"
-        )
+        plugin.fail(f"has the hook '{orphan}' of the plugin '{adds(orphan)}', which is not at work")
     elif refused := first_problem(methods.values(), specs):
-        fail(plugin, refused)
+        plugin.fail(refused)
 
 
 def _advise(plugin: Plugin, shape: Shape, specs: HookMethods) -> None:
@@ -130,10 +122,10 @@ def _check_fields(plugins: Shaped, reserved: Iterable[str]) -> None:
         if plugin.state != "active":
             continue
         if needed := next((name for name, optional in shape.fields.items() if not optional), None):
-            fail(plugin, f"its request field '{needed}' has no default, which every field needs")
+            plugin.fail(f"its request field '{needed}' has no default, which every field needs")
         elif taken := next((name for name in shape.fields if name in owners), None):
             owner = f"'{taken}' is taken by {owners[taken]}"
-            fail(plugin, f"its request field {owner}; take one of them out of 'plugins'")
+            plugin.fail(f"its request field {owner}; take one of them out of 'plugins'")
         else:
             owners |= dict.fromkeys(shape.fields, f"the plugin '{plugin.name}'")
 
@@ -143,7 +135,7 @@ def _check_requirements(plugins: Sequence[Plugin]) -> None:
     provided = {service for plugin in active for service in services(plugin)}
     for plugin in active:
         if missing := plugin.about.requires - provided:
-            fail(plugin, f"needs a plugin that provides '{min(missing)}', and none does")
+            plugin.fail(f"needs a plugin that provides '{min(missing)}', and none does")
 
 
 def services(plugin: Plugin) -> set[str]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,8 +29,8 @@ from hookline.engine import Engine, Grammar, Job
 from hookline.errors import ApiError, PluginFailed, StartError
 from hookline.exchange import Caller, Exchange
 from hookline.guarded_stage import GuardedStage
-from hookline.hookspecs import Hooks
-from hookline.isolation import Call, Isolation, Use
+from hookline.isolation import Call, Isolation
+from hookline.merging import Merger
 from hookline.order import Order, order_of
 from hookline.plugin import Plugin
 from hookline.server import ConstraintSpec, Embedder, Server
@@ -59,10 +59,11 @@ class Plugins:
     limits: IsolationSettings = field(default_factory=IsolationSettings)
     isolation: Isolation = field(init=False)
     _calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
-    _clashes: set[tuple[str, str, str, str]] = field(default_factory=set)
+    _merger: Merger = field(init=False)
 
     def __post_init__(self) -> None:
         self.isolation = Isolation(self.limits)
+        self._merger = Merger(self.isolation)
 
     # What is there
 
@@ -95,8 +96,7 @@ class Plugins:
 
     def fail(self, plugin: Plugin, reason: str) -> None:
         """Takes a plugin out of service."""
-        log.error("plugin %s is off: %s", plugin.name, reason)
-        plugin.state, plugin.reason = "failed", reason
+        plugin.fail(reason)
         self._calls.clear()
 
     # Once a process
@@ -113,28 +113,13 @@ class Plugins:
         for call in self.calls("routes"):
             yield call.plugin, partial(self.isolation.make, call, {"server": server})
 
-    def commands(self, cli: click.Group, taken: Iterable[str] = ()) -> None:
-        """Lets plugins add commands; one that adds a command which is there adds none.
-
-        ``taken`` are the names of the server's own.
-        """
-        owners = dict.fromkeys([*taken, *cli.commands], "Hookline")
+    def commands(self) -> Iterator[tuple[Plugin, Callable[[click.Group], None]]]:
+        """What adds each plugin's commands. It may raise: then they cannot be used."""
         for call in self.calls("commands"):
-            before = dict(cli.commands)
-            failures = call.plugin.failures
-            self.isolation.ask(call, {"cli": cli})
-            added = [name for name in cli.commands if cli.commands[name] is not before.get(name)]
-            clash = next((name for name in added if name in owners), None)
-            if clash is not None:
-                log.warning(
-                    "plugin %s: the command '%s' is taken by %s; none of its commands is added",
-                    *(call.plugin.name, clash, owners[clash]),
-                )
-            if clash is not None or call.plugin.failures > failures:
-                cli.commands.clear()
-                cli.commands.update(before)
-            else:
-                owners |= dict.fromkeys(added, f"the plugin '{call.plugin.name}'")
+            yield call.plugin, partial(self._add_commands, call)
+
+    def _add_commands(self, call: Call, cli: click.Group) -> None:
+        self.isolation.make(call, {"cli": cli})
 
     def list_models(self, server: Server) -> list[Mapping[str, Any]]:
         """Models besides the loaded one."""
@@ -195,7 +180,7 @@ class Plugins:
 
     def template_vars(self, exchange: Exchange) -> dict[str, Any]:
         """Template variables of all plugins; later wins."""
-        return self._merged("template_vars", exchange)
+        return self._merger.merged(self.calls("template_vars"), exchange, is_mapping)
 
     def render_prompt(
         self,
@@ -235,15 +220,17 @@ class Plugins:
 
     def opening_fields(self, exchange: Exchange) -> dict[str, Any]:
         """Fields for the first chunk or the body, and what the client must be warned of so far."""
-        return self._merged("opening_fields", exchange, are_fields) | _warnings(exchange)
+        fields = self._merger.merged(self.calls("opening_fields"), exchange, are_fields)
+        return fields | _warnings(exchange)
 
     def response_headers(self, exchange: Exchange) -> dict[str, str]:
         """Headers of the answer."""
-        return self._merged("response_headers", exchange, is_headers)
+        return self._merger.merged(self.calls("response_headers"), exchange, is_headers)
 
     def closing_fields(self, exchange: Exchange) -> dict[str, Any]:
         """Fields for the last chunk or the body, and everything the client must be warned of."""
-        return self._merged("closing_fields", exchange, are_fields) | _warnings(exchange)
+        fields = self._merger.merged(self.calls("closing_fields"), exchange, are_fields)
+        return fields | _warnings(exchange)
 
     async def settle(self, exchange: Exchange, error: BaseException | None) -> None:
         """Tells every plugin that the request is over; never raises."""
@@ -285,34 +272,6 @@ class Plugins:
 
     # How they are called
 
-    def _merged(self, hook: str, exchange: Exchange, check: Use = is_mapping) -> dict[str, Any]:
-        """All answers of a plain hook as one mapping; a later plugin's win."""
-        merged: dict[str, Any] = {}
-        arguments = {"exchange": exchange}
-        givers: dict[str, str] = {}
-        for call in self.calls(hook):
-            answer = dict(self.isolation.ask(call, arguments, exchange, check) or ())
-            for key in merged.keys() & answer.keys():
-                if answer[key] != merged[key]:
-                    self._tell_both(hook, key, givers[key], call.plugin.name)
-            merged |= answer
-            givers |= dict.fromkeys(answer, call.plugin.name)
-        return merged
-
-    def _tell_both(self, hook: str, key: str, first: str, later: str) -> None:
-        """Logs, once for each, that two plugins answer a hook with the same key."""
-        clash = (hook, key, first, later)
-        if clash not in self._clashes:
-            self._clashes.add(clash)
-            log.warning(
-                "the plugins %s and %s both give '%s' in %s; %s wins",
-                first,
-                later,
-                key,
-                hook,
-                later,
-            )
-
     async def _each(self, hook: str, exchange: Exchange, arguments: Mapping[str, Any]) -> None:
         for call in self.calls(hook):
             await self.isolation.wait(call, arguments, exchange)
@@ -330,10 +289,3 @@ class Plugins:
 
 def _warnings(exchange: Exchange) -> dict[str, Any]:
     return {"warnings": [*exchange.warnings]} if exchange.warnings else {}
-
-
-def empty_manager() -> pluggy.PluginManager:
-    """A manager that knows the hooks and has no plugins."""
-    manager = pluggy.PluginManager("hookline")
-    manager.add_hookspecs(Hooks)
-    return manager

@@ -34,6 +34,22 @@ def site_of_children(
     yield
 
 
+NO_USE = "its commands cannot be used: "
+SERVES = HOOK + "    def commands(self, cli): cli.command('serve')(lambda: None)\n"
+GREETS = HOOK + "    def commands(self, cli): cli.command('greet')(lambda: None)\n"
+ROUTE = """
+    def routes(self):
+        from quart import Blueprint
+        blueprint = Blueprint(__name__, __name__)
+        blueprint.get("/v1/notes/{variable}")(lambda **_: "")
+        return blueprint
+"""
+
+
+def place(name: str, line: int) -> str:
+    return f" ({Path.cwd().parent}/site/installed_{name}.py, line {line})"
+
+
 def configure(*names: str, more: str = "") -> None:
     Path("hookline.toml").write_text(f"plugins = {json.dumps(names)}\nserver.port = 1\n{more}")
 
@@ -48,8 +64,8 @@ def test_each_is_loaded_and_started(run: Run, install: Install) -> None:
     rows = [row.split("\t") for row in result.stdout.splitlines()]
     assert rows == [
         ["fine", "active", "1.5", ""],
-        ["crashes", "failed", "1.5", "cannot start: OSError: no disk"],
-        ["commands", "failed", "1.5", "failed: OSError in commands"],
+        ["crashes", "failed", "1.5", "cannot start: OSError: no disk" + place("crashes", 4)],
+        ["commands", "failed", "1.5", NO_USE + "OSError: no terminal" + place("commands", 4)],
     ]
     (alone,) = json.loads(run("plugins", "check", "fine", "--json").stdout)
     assert (alone["state"], alone["hooks"]) == ("active", ["admit"])
@@ -65,6 +81,51 @@ def test_those_that_take_the_process_down_are_found(run: Run, install: Install) 
     assert fine["state"] == "active"
     assert kills["reason"] == "took the process down (signal 9)"
     assert exits["reason"] == "took the process down (exit code 3)"
+
+
+def test_the_others_are_tried_together_again(run: Run, install: Install) -> None:
+    install("needs", FINE + "    requires = {'fine'}\n")
+    install("fine", FINE)
+    install("kills", KILLS)
+    configure("needs", "kills", "fine", more='essential = ["fine"]\n')
+    reports = json.loads(run("plugins", "check", "--json").stdout)
+    assert [(r["name"], r["state"]) for r in reports] == [
+        ("needs", "active"),
+        ("kills", "failed"),
+        ("fine", "active"),
+    ]
+
+
+def test_one_that_is_asked_about_has_the_others_beside_it(run: Run, install: Install) -> None:
+    install("needs", FINE + "    requires = {'fine'}\n")
+    install("fine", FINE)
+    configure("fine")
+    result = run("plugins", "check", "needs")
+    assert result.stdout == "needs\tactive\t1.5\t\n"
+
+
+def test_what_two_claim_is_told(run: Run, install: Install) -> None:
+    install("one", GREETS + "    @hookimpl" + ROUTE.format(variable="<name>"))
+    install("two", GREETS)
+    install("three", HOOK + ROUTE.format(variable="<string:id>"))
+    install("four", SERVES)
+    configure("one", "two", "three", "four")
+    told = {r["name"]: r["reason"] for r in json.loads(run("plugins", "check", "--json").stdout)}
+    there = "is there already, from"
+    assert told == {
+        "one": None,
+        "two": f"{NO_USE}'greet' {there} the plugin 'one'",
+        "three": f"its routes cannot be used: GET /v1/notes/<> {there} the plugin 'one'",
+        "four": f"{NO_USE}'serve' {there} Hookline",
+    }
+
+
+def test_a_start_that_is_refused_is_told(run: Run, install: Install) -> None:
+    install("crashes", CRASHES)
+    configure("crashes", more='essential = ["crashes"]\n')
+    result = run("plugins", "check")
+    assert result.exit_code == 1
+    assert "Error: The essential plugin 'crashes' cannot start: OSError: no disk" in result.stderr
 
 
 def test_one_that_hangs_is_given_up(run: Run, install: Install) -> None:

@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from click.testing import Result
 
 from hookline.cli.running import running_server
 from hookline.config import Settings
+
+Run = Callable[..., Result]
 
 
 @contextmanager
@@ -66,3 +69,30 @@ def test_one_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> No
         running = running_server(Settings(server={"port": silent.getsockname()[1]}))
     assert running is not None
     assert not running.answers
+
+
+HEALTH = b'{"plugins": [{"name": "tools", "state": "failed", "reason": "it rains"}]}'
+
+
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+def test_a_command_asks_the_server_that_is_named(run: Run, end: str) -> None:
+    with answering(HEALTH) as settings:
+        url = f"http://127.0.0.1:{settings.server.port}"
+        result = run("plugins", "list", "--url", url + end)
+        about = json.loads(run("plugins", "info", "tools", "--json", "--url", url).stdout)
+        doctor = run("plugins", "doctor", "--url", url)
+    rows = {row[0]: row[1:4] for row in (line.split("\t") for line in result.stdout.splitlines())}
+    assert rows["tools"][::2] == ["failed", "it rains"]
+    unknown = f"the server at {url} does not know it: restart that"
+    assert rows["vision"][::2] == ["off", unknown]
+    assert f"States are those of the server at {url}." in result.stderr
+    assert (about["state"], about["reason"]) == ("failed", "it rains")
+    assert f"ok\tserver\tat {url}\n" in doctor.stdout
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "localhost:1234", "ftp://x", "http://[", ""])
+def test_a_server_that_is_named_must_answer(run: Run, url: str) -> None:
+    result = run("plugins", "list", "--url", url)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"Error: No server of Hookline answers at {url}")

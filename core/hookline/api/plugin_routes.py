@@ -11,6 +11,7 @@ from werkzeug.exceptions import InternalServerError
 
 from hookline.api import errors
 from hookline.errors import PluginError, PluginFailed
+from hookline.faults import described
 from hookline.kernel import Kernel
 from hookline.plugin import Plugin
 
@@ -42,10 +43,7 @@ class PluginRoutes:
             routes = self._checked(blueprint)
             self.app.register_blueprint(blueprint)
         except (Exception, SystemExit) as error:
-            told = (
-                str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-            )
-            reason = f"its routes cannot be used: {told}"
+            reason = f"its routes cannot be used: {described(error)}"
             if plugin.essential:
                 raise PluginError(f"The essential plugin '{plugin.name}': {reason}") from error
             self.kernel.plugins.fail(plugin, reason)
@@ -88,9 +86,9 @@ class PluginRoutes:
 
 
 def _routes(app: Quart) -> set[Route]:
-    """All routes of an application."""
+    """All routes of an application; a variable without a converter is a string."""
     return {
-        (method, re.sub(r"<(?:([^<>:]*):)?[^<>:]*>", r"<\1>", rule.rule))
+        (method, re.sub(r"<(?:(?!string:)([^<>:]*):)?[^<>]*>", r"<\1>", rule.rule))
         for rule in app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,10 @@ def check(ctx: click.Context, names: tuple[str, ...], timeout: float, as_json: b
     for name in names:
         if name not in sources:
             raise PluginError(unknown(name, sources))
-    asked = names or wanted(loaded.settings, sources)
-    reports = [*probed(loaded, asked, timeout)]
+    in_use = wanted(loaded.settings, sources)
+    asked = names or in_use
+    together = list(dict.fromkeys([*in_use, *names]))  # what one needs, or takes, is another's
+    reports = [report for report in probed(loaded, together, timeout) if report["name"] in asked]
     if as_json:
         print_json(reports)
     else:
@@ -48,20 +51,37 @@ def check(ctx: click.Context, names: tuple[str, ...], timeout: float, as_json: b
         ctx.exit(1)
 
 
-def probed(loaded: LoadedSettings, names: Sequence[str], timeout: float) -> Iterator[Report]:
-    """What becomes of each plugin. Where they take the process down, each is tried by itself."""
+def probed(loaded: LoadedSettings, names: Sequence[str], timeout: float) -> list[Report]:
+    """What becomes of each plugin, in their order. Where together they take the process down, those
+    that do it alone are told from the rest. Raises PluginError where one refuses the start."""
     result = _probe(loaded, names, timeout)
-    if isinstance(result, str) and len(names) > 1:
-        for name in names:
-            yield from probed(loaded, [name], timeout)
-    elif isinstance(result, str):
-        yield {"name": names[0], "state": "failed", "version": None, "reason": result}
-    else:
-        yield from (report for report in result if report["name"] in names)
+    if not isinstance(result, str):
+        return [report for report in result if report["name"] in names]
+    ends = _ends(loaded, names, timeout) if len(names) > 1 else dict.fromkeys(names, result)
+    if not ends:
+        return [_failed(name, f"all together: {result}") for name in names]
+    rest = [name for name in names if name not in ends]
+    reports = [_failed(name, how) for name, how in ends.items()]
+    reports += probed(loaded, rest, timeout) if rest else []
+    return sorted(reports, key=lambda report: names.index(report["name"]))
+
+
+def _ends(loaded: LoadedSettings, names: Sequence[str], timeout: float) -> dict[str, str]:
+    """Those plugins that take a process down by themselves, and how it ended."""
+    ends: dict[str, str] = {}
+    for name in names:
+        with suppress(PluginError):  # one that is refused, alone or not, ended no process
+            if isinstance(how := _probe(loaded, [name], timeout), str):
+                ends[name] = how
+    return ends
+
+
+def _failed(name: str, reason: str) -> Report:
+    return {"name": name, "state": "failed", "version": None, "reason": reason}
 
 
 def _probe(loaded: LoadedSettings, names: Sequence[str], timeout: float) -> list[Report] | str:
-    """The reports, or in one line why there are none."""
+    """The reports, or in one line how the process ended. Raises PluginError for a refusal."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "hookline.cli.probe", report, loaded.file or "", *names]
@@ -78,7 +98,9 @@ def _probe(loaded: LoadedSettings, names: Sequence[str], timeout: float) -> list
         if not report.exists():
             return f"took the process down ({_ending(done)})"
         told = json.loads(report.read_text(encoding="utf-8"))
-    return str(told["refusal"]) if told["refusal"] else list(told["plugins"])
+    if told["refusal"]:
+        raise PluginError(told["refusal"])
+    return list(told["plugins"])
 
 
 def _ending(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -16,7 +16,7 @@ from hookline.api.schema import ChatRequest
 from hookline.cli import loaded_settings
 from hookline.cli.output import SILENT, json_option, log_as_warnings, print_json, print_table
 from hookline.cli.plugin_report import report
-from hookline.cli.running import running_server
+from hookline.cli.running import Running, asked_server, url_option
 from hookline.config import LoadedSettings
 from hookline.hookspecs import API_VERSION
 from hookline.survey import Survey, Surveyed, survey
@@ -34,14 +34,16 @@ class Finding:
 
 
 @click.command()
+@url_option
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor(ctx: click.Context, url: str | None, as_json: bool) -> None:
     """Looks for everything that keeps plugins from working, without running any.
 
     Exits with 1 where something is wrong.
     """
-    findings = [*examine(loaded_settings(ctx))]
+    loaded = loaded_settings(ctx)
+    findings = [*examine(loaded, asked_server(loaded.settings, url))]
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -50,7 +52,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def examine(loaded: LoadedSettings) -> Iterator[Finding]:
+def examine(loaded: LoadedSettings, running: Running | None) -> Iterator[Finding]:
     """Everything that there is to say, from the environment to the single plugin."""
     here = f"hookline {__version__}, hook API {API_VERSION}, Python {platform.python_version()}"
     yield Finding("ok", "environment", here)
@@ -59,17 +61,20 @@ def examine(loaded: LoadedSettings) -> Iterator[Finding]:
         found = survey(loaded.settings, ChatRequest.model_fields)
     if found.refusal:
         yield Finding("failed", "configuration", str(found.refusal))
-    yield from _plugins(found, loaded)
+    yield _server(loaded, running)
+    yield from _plugins(found, running)
     yield from _order(found)
 
 
-def _plugins(found: Survey, loaded: LoadedSettings) -> Iterator[Finding]:
-    running = running_server(loaded.settings)
-    if running is not None and not running.answers:
-        yield Finding("failed", "server", f"at {running.url}, but it does not answer")
-    else:
-        none = f"none is running on port {loaded.settings.server.port}"
-        yield Finding("ok", "server", f"at {running.url}" if running else none)
+def _server(loaded: LoadedSettings, running: Running | None) -> Finding:
+    if running is None:
+        return Finding("ok", "server", f"none is running on port {loaded.settings.server.port}")
+    if not running.answers:
+        return Finding("failed", "server", f"at {running.url}, but it does not answer")
+    return Finding("ok", "server", f"at {running.url}")
+
+
+def _plugins(found: Survey, running: Running | None) -> Iterator[Finding]:
     for name, read in found.plugins.items():
         about = report(read, running)
         broken = about["state"] in ("failed", "paused")

@@ -24,6 +24,8 @@ def report(read: Surveyed, running: Running | None) -> dict[str, Any]:
     state, reason = NOT_RUN[plugin.state], plugin.reason
     if at_work is not None:
         state, reason = _at_work(at_work)
+    elif running is not None and running.answers and state == "on":
+        state, reason = "off", f"the server at {running.url} does not know it: restart that"
     return {
         "name": plugin.name,
         "state": state,

@@ -20,7 +20,7 @@ from hookline.cli.plugin_choice import disable, enable
 from hookline.cli.plugin_doctor import doctor
 from hookline.cli.plugin_new import new
 from hookline.cli.plugin_report import details, lines, report
-from hookline.cli.running import Running, running_server
+from hookline.cli.running import Running, asked_server, url_option
 from hookline.config import Settings
 from hookline.config.check import did_you_mean, suggest
 from hookline.errors import PluginError
@@ -37,16 +37,18 @@ for command in (enable, disable, check, doctor, new):
 
 
 @plugins.command("list")
+@url_option
 @json_option
 @click.pass_context
-def list_plugins(ctx: click.Context, as_json: bool) -> None:
+def list_plugins(ctx: click.Context, url: str | None, as_json: bool) -> None:
     """Lists all plugins, those in use first, with their state.
 
     States are those of the running server. Where none runs, a plugin is "on" that is in use and
     whose source nothing speaks against; "hookline plugins check" loads them to be sure.
     """
     settings = loaded_settings(ctx).settings
-    found, running = read_all(settings), running_server(settings)
+    running = asked_server(settings, url)
+    found = read_all(settings)
     reports = [report(read, running) for read in found.plugins.values()]
     if as_json:
         print_json(reports)
@@ -83,16 +85,17 @@ def _say_whose_states(settings: Settings, running: Running | None) -> None:
 
 @plugins.command()
 @click.argument("name")
+@url_option
 @json_option
 @click.pass_context
-def info(ctx: click.Context, name: str, as_json: bool) -> None:
+def info(ctx: click.Context, name: str, url: str | None, as_json: bool) -> None:
     """Shows everything about the plugin NAME, also where it is off or broken."""
     settings = loaded_settings(ctx).settings
     found = read_all(settings)
     if name not in found.plugins:
         raise PluginError(unknown(name, found.plugins))
     table = settings.plugin.get(name, {})
-    running = running_server(settings)
+    running = asked_server(settings, url)
     about = details(found.plugins[name], running, table)
     if as_json:
         print_json(about)

@@ -1,6 +1,6 @@
 """Loads and starts plugins in a process of its own, and writes down how it went.
 
-``python -m hookline.cli.probe REPORT CONFIG [PLUGIN …]``: a process, so that a plugin that hangs or
+``python -m hookline.cli.probe REPORT CONFIG PLUGIN …``: a process, so that a plugin that hangs or
 takes its process down harms nobody.
 """
 
@@ -20,6 +20,7 @@ import click
 
 from hookline.app import app_of
 from hookline.cli import COMMANDS
+from hookline.cli.added import add_commands
 from hookline.config import Settings, load_settings
 from hookline.errors import HooklineError
 from hookline.kernel import Kernel
@@ -31,8 +32,9 @@ def main(arguments: Sequence[str]) -> None:
     report, config, *names = arguments
     logging.disable()
     settings = load_settings(Path(config) if config else None, {}, os.environ).settings
-    if names:
-        settings.plugins = names
+    settings.plugins = names
+    # the others are not here, so they cannot refuse the start
+    settings.essential = [name for name in settings.essential if name in names]
     Path(report).write_text(json.dumps(asyncio.run(probe(settings))), encoding="utf-8")
 
 
@@ -44,18 +46,21 @@ async def probe(settings: Settings) -> Mapping[str, Any]:
             await stack.enter_async_context(kernel.store)
             await kernel.enter_plugins(stack)
             app_of(kernel)  # for the plugins' routes
-            kernel.plugins.commands(click.Group(), COMMANDS)
-            plugins = [_told(p) for p in kernel.plugins.found.values() if not p.core]
+            problems = add_commands(kernel.plugins, click.Group(), COMMANDS)
+            found = [p for p in kernel.plugins.found.values() if not p.core]
+            plugins = [_told(plugin, problems.get(plugin.name)) for plugin in found]
             return {"plugins": plugins, "refusal": None}
     except HooklineError as error:
         return {"plugins": [], "refusal": str(error)}
 
 
-def _told(plugin: Plugin) -> Mapping[str, Any]:
-    """The plugin, failed where one of its hooks failed."""
+def _told(plugin: Plugin, problem: str | None) -> Mapping[str, Any]:
+    """The plugin, failed where its commands or one of its hooks failed."""
     told = plugin.summary()
-    if plugin.state == "active" and plugin.failures:
-        return {**told, "state": "failed", "reason": f"failed: {plugin.last_failure}"}
+    if plugin.failures and not problem:
+        problem = f"failed: {plugin.last_failure}"
+    if plugin.state == "active" and problem:
+        return {**told, "state": "failed", "reason": problem}
     return told
 
 

@@ -24,7 +24,8 @@ from rich.text import Text
 
 from hookline.app import app_of
 from hookline.auth import key_required
-from hookline.cli import loaded_settings
+from hookline.cli import COMMANDS, loaded_settings
+from hookline.cli.added import add_commands
 from hookline.config import Settings
 from hookline.errors import StartError
 from hookline.kernel import Kernel
@@ -54,6 +55,8 @@ def serve(
     console = Console(stderr=True)
     configure_logging(settings, console)
     kernel = Kernel(settings)
+    for name, problem in add_commands(kernel.plugins, click.Group(), COMMANDS).items():
+        log.warning("plugin %s: %s", name, problem)
     listener = listen(settings)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(run(kernel, listener, console))
@@ -105,6 +108,7 @@ async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None
     stop = asyncio.Event()
     _on_signals(kernel, stop)
     url = address(listener)
+    log.info("starting at %s, with the model %s", url, kernel.model_id)
     async with kernel.running():
         config = _hypercorn_config(listener.detach())
         serving = asyncio.create_task(
