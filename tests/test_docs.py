@@ -24,11 +24,11 @@ from hookline.api.models import about_loaded
 from hookline.api.schema import ChatRequest, CompletionRequest
 from hookline.cli import cli
 from hookline.cli.added import add_commands
+from hookline.constraints import ConstraintSpec
 from hookline.engine import Card, Token
 from hookline.engines.scripted import say
 from hookline.errors import ApiError, InvalidRequest, StartError
 from hookline.hookspecs import Hooks
-from hookline.server import ConstraintSpec
 from hookline.stream import Delta
 from hookline.testing import PluginContractTests
 from hookline.testing import fixtures as kit_fixtures

@@ -3,6 +3,7 @@
 Everything a plugin may import is here.
 """
 
+from hookline.constraints import ConstraintSpec
 from hookline.documents import Document, Section
 from hookline.engine import (
     Card,
@@ -49,7 +50,7 @@ from hookline.messages import (
     with_user_text,
 )
 from hookline.room import staying_tokens
-from hookline.server import ConstraintSpec, Embedder, Server
+from hookline.server import Embedder, Server
 from hookline.sources import in_line, quoted, sources_header
 from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
 

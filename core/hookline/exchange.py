@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from hookline.constraints import ConstraintSpec
 from hookline.engine import Timings
 from hookline.messages import Message
 
@@ -64,6 +65,8 @@ class Exchange:
     something between two of their hooks, by plugin name. ``warnings`` tell the client what is
     missing from its answer: each names a plugin, a hook and, as ``message``, what happened.
     ``paused`` are the plugins that are left out of this request, from its first hook to its last.
+    ``answer_format`` is what text of the answer must match, set in `admit` by the plugin that
+    promises it and taken away in `shape_job` by the one whose grammar of the job heeds it.
     """
 
     id: str
@@ -81,6 +84,7 @@ class Exchange:
     listener: Callable[[Report], None] | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
     paused: frozenset[str] | None = None
+    answer_format: ConstraintSpec | None = None
 
     def report(self, phase: str, step: str | None = None, detail: str | None = None) -> None:
         """Tells a client that reads a stream what is being done for it.

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from hookline.config import ModelSettings
+from hookline.constraints import ConstraintSpec
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar, Job
 from hookline.exchange import Caller, Exchange
-from hookline.server import ConstraintSpec, Embedder, Server
+from hookline.server import Embedder, Server
 from hookline.stream import Stage
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from hookline.auth import Auth, network_rule
 from hookline.budget import enter
 from hookline.config import Settings, resolve_model
 from hookline.config.check import did_you_mean, suggest
+from hookline.constraints import ConstraintSpec
 from hookline.discovery import load_plugins, request_model
 from hookline.documents import Document
 from hookline.engine import Engine, EngineStats, Grammar, Job, Sampling
@@ -40,7 +41,7 @@ from hookline.metrics import Metrics
 from hookline.plugin import Plugin
 from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
 from hookline.quota import Quota, system_clock
-from hookline.server import Clock, ConstraintSpec, Embedder
+from hookline.server import Clock, Embedder
 from hookline.store import Store
 from hookline.watchdog import watching
 

@@ -24,6 +24,7 @@ from hookline.answer_checks import (
     is_text,
 )
 from hookline.config import IsolationSettings, ModelSettings
+from hookline.constraints import ConstraintSpec
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar, Job
 from hookline.errors import ApiError, PluginFailed, StartError
@@ -33,7 +34,7 @@ from hookline.isolation import Call, Isolation
 from hookline.merging import Merger
 from hookline.order import Order, order_of
 from hookline.plugin import Plugin
-from hookline.server import ConstraintSpec, Embedder, Server
+from hookline.server import Embedder, Server
 from hookline.stream import Stage
 
 if TYPE_CHECKING:

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from hookline.config import Settings
+from hookline.constraints import ConstraintSpec
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar
 from hookline.exchange import Usage
 from hookline.messages import Message
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintSpec:
-    """What generated text must match.
-
-    ``kind`` says how ``value`` is read: a JSON schema (dict or bool), a regular expression, a
-    Lark grammar, or ``tagged`` (text that is free until a tag opens a constrained part).
-    ``param`` is the request field to name in errors.
-
-    The value of ``tagged`` is a mapping. ``triggers`` are texts: the first of them in the free text
-    opens ``then``, which is what follows it, and after which the text ends. With
-    ``"anywhere": False`` (default True) a trigger counts only at the beginning of the text. Text
-    without a trigger is free to its end. Without ``triggers`` nothing is free: the text is ``then``
-    from its first token.
-
-    ``then`` is a tree. A string stands for itself, and where it holds the text of a control token
-    for that token; a list for its items, one after the other; ``{"schema": …}`` for JSON;
-    ``{"regex": …}`` for text; ``{"until": text}`` for any text up to and with that one;
-    ``{"any": [tree, …]}`` for one of them; ``{"optional": tree}`` for it or nothing;
-    ``{"repeat": tree}`` for it any number of times.
-    """
-
-    kind: Literal["json_schema", "regex", "grammar", "tagged"]
-    value: Any
-    param: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 class Embedder(Protocol):

@@ -87,6 +87,13 @@ def test_a_part_that_stands_twice_is_written_once(tokens: Tokens) -> None:
         ({"then": {"any": []}}, ("then", "any")),
         ({"then": {"until": ""}}, ("then", "until")),
         ({"then": {"regex": "(?=x)"}}, ("then", "regex")),
+        ({"then": "a", "otherwise": {"regex": "b"}}, ("otherwise",)),
+        ({"then": "a", "triggers": ["a"], "otherwise": {"regex": "b"}}, ("otherwise",)),
+        ({"then": "a", "triggers": ["a"], "anywhere": False, "otherwise": "b"}, ("otherwise",)),
+        (
+            {"then": "a", "triggers": ["a"], "anywhere": False, "otherwise": {"tagged": {}}},
+            ("otherwise",),
+        ),
     ],
 )
 def test_what_cannot_be_read_says_where(value: Any, place: tuple[str | int, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,10 +140,15 @@ def caller(in_process: Any, tmp_path: Path) -> Start:
 
     @asynccontextmanager
     async def start(
-        template: str | None = HERMES, *, plugins: Any = None, engine: Any = None, **table: Any
+        template: str | None = HERMES,
+        *,
+        plugins: Any = None,
+        engine: Any = None,
+        order: Sequence[str] = ("structured", "tools"),
+        **table: Any,
     ) -> AsyncIterator[Caller]:
         settings: dict[str, Any] = {
-            "plugins": ["thinking", "structured", "tools"],
+            "plugins": ["thinking", *order],
             "plugin": {"tools": table, "structured": {"compile_seconds": 10}},
         }
         if template is not None:

@@ -85,3 +85,19 @@ async def test_the_default_model_calls(tmp_path: Path) -> None:
         assert choice["message"]["reasoning_content"]
         assert "think>" not in json.dumps(choice)
         assert 8 <= body["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 20
+        for _ in range(2):
+            check_either(
+                (await ask(app, response_format=BOOKING, tool_choice="auto"))["choices"][0]
+            )
+
+
+BOOKING = {"type": "json_schema", "json_schema": {"name": "b", "schema": SCHEMAS["book"]}}
+
+
+def check_either(choice: dict[str, Any]) -> None:
+    if choice["message"].get("tool_calls"):
+        check(choice)
+    else:
+        assert choice["finish_reason"] == "stop"
+        answer = json.loads(choice["message"]["content"])
+        assert jsonschema_rs.is_valid(SCHEMAS["book"], answer)

@@ -152,7 +152,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"tools": [a_tool("a", {"properties": ["x"]})]}, "tools[0].function.parameters"),
     ({"tools": [a_tool("a", {"required": "x"})]}, "tools[0].function.parameters"),
-    ({"response_format": {"type": "json_object"}}, "tools"),
 ]
 
 

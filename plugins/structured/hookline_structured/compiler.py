@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from hookline_structured.analysis import Analysis
 from hookline_structured.analyst import Analysts, TooLong
 from hookline_structured.canonical import validator
 from hookline_structured.dialect import Schema
+from hookline_structured.either import EitherGrammar
 from hookline_structured.formatron_engine import FormatronGrammar
 from hookline_structured.grammar import CompileError, LLGrammar
 from hookline_structured.options import json_source
@@ -32,13 +33,17 @@ from hookline_structured.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
+AnyGrammar = LLGrammar | FormatronGrammar | EitherGrammar
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A `Grammar`; ``validator`` decides about the finished answer where that is JSON."""
+    """A `Grammar`; ``validator`` decides about the finished answer where that is JSON, unless it
+    begins with one of ``triggers``."""
 
-    grammar: LLGrammar | FormatronGrammar
+    grammar: AnyGrammar
     validator: jsonschema_rs.Validator | None = None
+    triggers: tuple[str, ...] = ()
 
     def start(self) -> Constraint:
         """A fresh constraint for one answer."""
@@ -96,15 +101,18 @@ class Compiler:
 
     async def _compile(self, spec: ConstraintSpec, engine: Engine) -> Compiled:
         tokens = await self._tokens_of(engine)
-        if spec.kind == "json_schema":
-            analysis = await self._analysts.schema(spec.value)
+        if spec.kind == "tagged":
+            return await self._tagged(spec.value, tokens)
+        return await self._plain(spec.kind, spec.value, tokens)
+
+    async def _plain(self, kind: str, value: Any, tokens: Tokens) -> Compiled:
+        if kind == "json_schema":
+            analysis = await self._analysts.schema(value)
             if self._settings.engine == "formatron" and self._suits_formatron(analysis):
                 return await self._formatron(analysis, tokens)
             source = json_source(analysis.grammar, compact=self._compact)
             return await asyncio.to_thread(self._build, source, tokens, analysis.promise)
-        if spec.kind == "tagged":
-            return await self._tagged(spec.value, tokens)
-        source = self._source(spec)
+        source = _source(kind, value)
         await self._analysts.source(source)
         return await asyncio.to_thread(self._build, source, tokens)
 
@@ -120,16 +128,6 @@ class Compiler:
         grammar = await asyncio.to_thread(formatron_engine.FormatronGrammar, source, tokens)
         return Compiled(grammar, validator(analysis.promise))
 
-    def _source(self, spec: ConstraintSpec) -> str:
-        if not isinstance(spec.value, str):
-            raise Refused((), "must be a string")
-        if spec.kind == "grammar":
-            return _lark(spec.value)
-        try:
-            return llguidance.LLMatcher.grammar_from_regex(translate(spec.value))
-        except NotRegular as error:
-            raise Refused((), str(error)) from error
-
     async def _tagged(self, value: Any, tokens: Tokens) -> Compiled:
         tagged = read_tagged(value)
         # One after the other: starting more analysts takes longer than what they would save.
@@ -137,8 +135,15 @@ class Compiler:
         # The analyst has no vocabulary: for it the control tokens are texts.
         await self._analysts.source(_lark(tagged.source(schemas, {}, compact=self._compact)))
         source = _lark(tagged.source(schemas, tokens.special, compact=self._compact))
-        is_json = not tagged.triggers  # free text has quotes and digits of its own
-        return await asyncio.to_thread(self._build, source, tokens, is_json=is_json)
+        is_json = not tagged.is_free  # free text has quotes and digits of its own
+        compiled = await asyncio.to_thread(self._build, source, tokens, is_json=is_json)
+        if tagged.otherwise is None:
+            return compiled
+        kind, value = tagged.otherwise
+        other = await self._plain(kind, value, tokens)
+        _tell_apart(other.grammar, tagged.triggers)
+        either = EitherGrammar(compiled.grammar, other.grammar)
+        return Compiled(either, other.validator, tagged.triggers)
 
     async def _part(self, schema: Any, place: Place) -> Schema:
         try:
@@ -197,6 +202,28 @@ def _key(spec: ConstraintSpec) -> bytes:
     except RecursionError:
         raise Refused((), "it is nested too deeply") from None
     return hashlib.sha256(text.encode()).digest()
+
+
+def _source(kind: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise Refused((), "must be a string")
+    if kind == "grammar":
+        return _lark(value)
+    try:
+        return llguidance.LLMatcher.grammar_from_regex(translate(value))
+    except NotRegular as error:
+        raise Refused((), str(error)) from error
+
+
+def _tell_apart(text: AnyGrammar, triggers: Sequence[str]) -> None:
+    """Raises Refused where text could begin with a trigger. What formatron is asked for cannot."""
+    for trigger in triggers:
+        if isinstance(text, LLGrammar) and text.may_begin(trigger):
+            raise Refused(
+                (),
+                f"text that it allows can begin with {trigger!r}, which also begins what else may "
+                "come here, a call of a tool; the two could not be told apart",
+            )
 
 
 def _lark(text: str) -> str:

@@ -122,6 +122,7 @@ class FormatronConstraint:
         self._engine = engine
         self._tokens = tokens
         self._digits = Digits(tokens.raw, tokens.overflowing)
+        self.forced: int | None = None
 
     def mask(self) -> Mask:
         """True for each token that may come next."""
@@ -134,6 +135,13 @@ class FormatronConstraint:
         """Takes the token that was sampled."""
         self._engine.try_accept_new_token(token)
         self._digits.feed(self._tokens.raw[token])
+
+    def try_accept(self, token: int) -> bool:
+        """Takes a token if it can come; whether it can."""
+        can = not self.is_done and bool(self.mask()[token])
+        if can:
+            self.accept(token)
+        return can
 
     @property
     def is_done(self) -> bool:

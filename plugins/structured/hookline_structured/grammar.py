@@ -65,6 +65,11 @@ class LLGrammar:
         matcher = self._matcher.deep_copy()
         return matcher.try_consume_tokens(list(ids)) == len(ids) and matcher.is_accepting()
 
+    def may_begin(self, text: str) -> bool:
+        """Whether an answer can begin with this text."""
+        ids = self._tokens.tokenizer.greedy_tokenize(text)
+        return self._matcher.deep_copy().try_consume_tokens(ids) == len(ids)
+
 
 class LLConstraint:
     """What may come next in one answer."""
@@ -96,10 +101,25 @@ class LLConstraint:
 
     def accept(self, token: int) -> None:
         """Takes the token that was sampled. Raises TooComplex."""
+        self._wait()
+        self._matcher.consume_token(token)
+        self._follow(token)
+
+    def try_accept(self, token: int) -> bool:
+        """Takes a token if it can come, also where the model would spell what must come in another
+        way; whether it can. Raises TooComplex."""
+        self._wait()
+        if self.is_done or self._matcher.try_consume_tokens([token]) != 1:
+            return False
+        self._follow(token)
+        return True
+
+    def _wait(self) -> None:
         if self._next is not None:
             self._next.result()  # the matcher belongs to one thread at a time
             self._next = None
-        self._matcher.consume_token(token)
+
+    def _follow(self, token: int) -> None:
         self._check()
         if self._digits is not None:
             self._digits.feed(self._tokens.raw[token])

@@ -67,27 +67,28 @@ class Structured:
         spec = constraint_of(exchange.fields(StructuredFields).response_format)
         if spec is not None and self._server is not None:
             exchange.state[NAME] = await self._compile(spec, self._server)
+            exchange.answer_format = spec
 
     @hookimpl
     async def shape_job(self, exchange: Exchange, job: Job) -> None:
-        """Puts the constraint on the job. Raises InvalidRequest where another has put one."""
-        compiled = exchange.state.get(NAME)
-        if compiled is None:
+        """Puts the constraint on the job, unless another heeds it in its own. Raises InvalidRequest
+        where another does not."""
+        if exchange.answer_format is None:
             return
         if job.grammar is not None:
             raise InvalidRequest(
                 f"'{PARAM}' cannot be combined with another constraint on the same answer.",
                 param=PARAM,
             )
-        job.grammar = compiled
+        job.grammar = exchange.state[NAME]
 
     @hookimpl
     def stage(self, exchange: Exchange, job: Job) -> Stage | None:
         """Validates the finished answer once more."""
-        compiled = exchange.state.get(NAME)
-        if not isinstance(compiled, Compiled) or compiled.validator is None:
+        made = job.grammar
+        if not isinstance(made, Compiled) or made.validator is None:
             return None
-        return Validation(compiled.validator, compiled.grammar.end | job.stop_tokens)
+        return Validation(made.validator, made.grammar.end | job.stop_tokens, made.triggers)
 
     @hookimpl
     async def create_constraint(self, spec: ConstraintSpec, server: Server) -> Grammar | None:

@@ -17,6 +17,7 @@ from hookline_structured.refusal import Place, Refused
 
 ANYTHING = "(?s:.*)"
 NODES = "'schema', 'regex', 'until', 'any', 'optional' or 'repeat'"
+OTHER_KINDS = ("json_schema", "regex", "grammar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,12 @@ class Tagged:
     then: Any
     triggers: tuple[str, ...]
     anywhere: bool
+    otherwise: tuple[str, Any] | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any text may come before ``then``, or instead of it."""
+        return bool(self.triggers) and self.otherwise is None
 
     def schemas(self) -> list[tuple[Place, Any]]:
         """Every JSON schema in it with the first of its places."""
@@ -37,7 +44,7 @@ class Tagged:
     def source(
         self, schemas: Mapping[Place, Schema], special: Mapping[str, int], *, compact: bool
     ) -> str:
-        """A grammar for it.
+        """A grammar for it, but for what comes otherwise.
 
         ``schemas`` are the rewritten schemas by their place, ``special`` the ids of control tokens
         by their text.
@@ -54,6 +61,8 @@ class Tagged:
         if not self.triggers:
             return then
         heads = [self._head(writer, trigger) for trigger in self.triggers]
+        if self.otherwise is not None:
+            return f"({' | '.join(heads)}) {then}"
         if self.anywhere:
             return f"({' | '.join(heads)}) {then} | TEXT"
         texts = [trigger for trigger in self.triggers if trigger not in writer.special]
@@ -138,7 +147,7 @@ def read_tagged(value: Any) -> Tagged:
     """The constraint that a plugin asks for. Raises Refused."""
     if not isinstance(value, dict) or "then" not in value:
         raise Refused((), "must be a mapping with 'then'")
-    if unknown := value.keys() - {"then", "triggers", "anywhere"}:
+    if unknown := value.keys() - {"then", "triggers", "anywhere", "otherwise"}:
         raise Refused((min(unknown),), "is not known")
     triggers, anywhere = value.get("triggers", []), value.get("anywhere", True)
     if not isinstance(triggers, list) or not all(isinstance(t, str) and t for t in triggers):
@@ -146,7 +155,19 @@ def read_tagged(value: Any) -> Tagged:
     if not isinstance(anywhere, bool):
         raise Refused(("anywhere",), "must be a boolean")
     _check(value["then"], ("then",))
-    return Tagged(value["then"], tuple(triggers), anywhere)
+    otherwise = _otherwise(value.get("otherwise"))
+    if otherwise is not None and (anywhere or not triggers):
+        raise Refused(("otherwise",), "needs triggers that count only at the beginning")
+    return Tagged(value["then"], tuple(triggers), anywhere, otherwise)
+
+
+def _otherwise(value: Any) -> tuple[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or value.keys() - OTHER_KINDS or len(value) != 1:
+        raise Refused(("otherwise",), f"must be a mapping with one of {', '.join(OTHER_KINDS)}")
+    ((kind, asked),) = value.items()
+    return kind, asked
 
 
 def _check(tree: Any, place: Place) -> None:

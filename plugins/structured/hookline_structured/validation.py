@@ -21,25 +21,36 @@ class Validation:
     """A stage that lets everything pass and looks at the whole answer when it has ended.
 
     ``ends`` are the tokens with which the model ends an answer. An answer that was cut needs only
-    to be the beginning of a document.
+    to be the beginning of a document. One that begins with one of ``triggers``, or calls a tool,
+    is no document.
     """
 
-    def __init__(self, validator: jsonschema_rs.Validator, ends: frozenset[int]) -> None:
+    def __init__(
+        self,
+        validator: jsonschema_rs.Validator,
+        ends: frozenset[int],
+        triggers: tuple[str, ...] = (),
+    ) -> None:
         self._validator = validator
         self._ends = ends
+        self._triggers = triggers
         self._text: list[str] = []
         self._ended = False
+        self._called = False
 
     def feed(self, delta: Delta) -> Iterable[Delta]:
         """Remembers the text of the answer."""
         if delta.channel == "content":
             self._ended |= any(token.id in self._ends for token in delta.tokens)
             self._text += [] if self._ended else [delta.text]
+        self._called |= delta.channel == "tool_call"
         return [delta]
 
     def finish(self) -> Iterable[Delta]:
         """Raises WrongAnswer, which fails the request."""
         text = "".join(self._text).lstrip()
+        if self._called or text.startswith(self._triggers):
+            return ()
         try:
             value = json.loads(text)
         except ValueError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hookline_tools.arguments import ArgumentStyle, JsonArguments
@@ -46,11 +46,24 @@ class ToolFormat:
         """Whether models with this chat template write calls this way."""
         return bool(self.marks) and all(mark in template for mark in self.marks)
 
+    def standing_alone(self) -> ToolFormat:
+        """This format for answers that are calls and nothing else, or text of another form.
+
+        Calls then stand at the very beginning, and all that comes before the name tells them apart.
+        """
+        return replace(self, trigger=self.open + self.before_name, anywhere=False)
+
     def constraint(
-        self, schemas: Mapping[str, Mapping[str, Any]], *, required: bool, parallel: bool
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        *,
+        required: bool,
+        parallel: bool,
+        otherwise: Any = None,
     ) -> dict[str, Any]:
         """The value of a tagged `hookline.ConstraintSpec` for calls of these functions.
 
+        ``otherwise`` is what it says there of text that may come instead; None: any text.
         Raises ValueError for a schema that cannot be written in this format.
         """
         call = {
@@ -69,6 +82,7 @@ class ToolFormat:
             "triggers": [self.trigger],
             "anywhere": self.anywhere,
             "then": [begin, call, self.end, *rest, self.close],
+            "otherwise": otherwise,
         }
 
     def write(self, calls: list[tuple[str, str]]) -> str:

@@ -101,13 +101,19 @@ class Tools:
 
     @hookimpl
     async def shape_job(self, exchange: Exchange, job: Job) -> None:
-        """Constrains the answer from its first token, or from where it begins to call."""
+        """Constrains the answer from its first token, or from where it begins to call.
+
+        Where text must match a format, the answer is either such text or calls.
+        """
         if (plan := _plan(exchange)) is None:
             return
-        if job.grammar is not None:
+        if exchange.answer_format is not None:
+            plan = await self._beside(plan, exchange.answer_format)
+            exchange.state[NAME], exchange.answer_format = plan, None
+        elif job.grammar is not None:
             raise InvalidRequest(
-                "'tools' cannot be combined with 'response_format' in one request. Leave one of "
-                'them out, or set "tool_choice": "none".',
+                "'tools' cannot be combined with another constraint on the same answer. Leave one "
+                'of them out, or set "tool_choice": "none".',
                 param="tools",
             )
         job.grammar = plan.grammar
@@ -142,6 +148,22 @@ class Tools:
         except (InvalidRequest, ValueError):
             await self._find_culprit(offer, form)
             raise
+
+    async def _beside(self, plan: _Plan, text: ConstraintSpec) -> _Plan:
+        """The plan where an answer in text must match a format. Raises InvalidRequest where calls
+        and text cannot be told apart."""
+        offer = plan.offer
+        if offer.required:
+            return plan
+        form = plan.form.standing_alone()
+        value = form.constraint(
+            offer.schemas,
+            required=False,
+            parallel=offer.parallel,
+            otherwise={text.kind: text.value},
+        )
+        spec = ConstraintSpec("tagged", value, text.param, {"place": text.param})
+        return _Plan(offer, form, await self._server.constraint(spec))
 
     async def _find_culprit(self, offer: Offer, form: ToolFormat) -> None:
         """Raises InvalidRequest that names the first tool whose schema cannot be used."""
