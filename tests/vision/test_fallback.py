@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -16,7 +17,8 @@ from hookline.errors import MissingExtra
 from hookline.testing import LocalServer
 from hookline_vision import VisionSettings
 from hookline_vision import fallback as module
-from hookline_vision.fallback import Fallback, fallback_of
+from hookline_vision.fallback import NO_TURN, Fallback, fallback_of
+from hookline_vision.told import Told
 
 Make = Callable[..., dict[str, Any]]
 needs_ocr = pytest.mark.skipif(find_spec("rapidocr") is None, reason="needs hookline[ocr]")
@@ -24,16 +26,31 @@ needs_clip = pytest.mark.skipif(find_spec("open_clip") is None, reason="needs ho
 
 
 class Counting:
-    """Describes an image by its size, and counts how often it is asked."""
+    """Describes an image by its size, and counts how often it is asked; ``missing`` of it is what
+    a test says."""
 
     asked = 0
+    missing = ""
+    seconds = 0.0
 
-    def load(self) -> None:
+    def __init__(self, memory_mb: int = 0) -> None:
+        self.memory_mb = memory_mb
+
+    async def load(self) -> None:
         """Nothing to load."""
 
-    def describe(self, picture: Image.Image) -> str:
+    async def close(self) -> None:
+        """Nothing to end."""
+
+    async def describe(self, image: Pixels, seconds: float) -> Told:
         self.asked += 1
-        return f"{picture.width} wide"
+        self.seconds = seconds
+        await asyncio.sleep(0)
+        return Told(f"{image.width} wide", self.missing)
+
+
+def later(seconds: float = 100) -> float:
+    return asyncio.get_running_loop().time() + seconds
 
 
 def written(*lines: str) -> Image.Image:
@@ -48,24 +65,53 @@ def written(*lines: str) -> Image.Image:
 
 async def test_an_image_is_described_once() -> None:
     describer, reports = Counting(), []
-    fallback = Fallback(describer)
+    fallback = Fallback(describer, 30)
     image = Pixels(2, 1, b"\0" * 6)
     for _ in range(3):
-        assert await fallback.describe(image, lambda: reports.append(1)) == "2 wide"
+        told = await fallback.describe(image, later(), lambda: reports.append(1))
+        assert told == Told("2 wide")
     assert describer.asked == len(reports) == 1
-    assert await fallback.describe(Pixels(1, 1, b"\0" * 3), lambda: None) == "1 wide"
+    assert describer.seconds == 30
+    told = await fallback.describe(Pixels(1, 1, b"\0" * 3), later(), lambda: None)
+    assert told.text == "1 wide"
 
 
-class Failing(Counting):
-    """Cannot describe anything."""
+async def test_one_image_of_several_requests_is_described_once() -> None:
+    describer = Counting()
+    fallback, image = Fallback(describer, 30), Pixels(2, 1, b"\0" * 6)
+    asked = [fallback.describe(image, later(), lambda: None) for _ in range(3)]
+    assert await asyncio.gather(*asked) == [Told("2 wide")] * 3
+    assert describer.asked == 1
 
-    def describe(self, picture: Image.Image) -> str:
-        raise OSError(picture.size)
+
+async def test_a_request_waits_no_longer_than_it_can() -> None:
+    describer = Counting()
+    fallback, image = Fallback(describer, 30), Pixels(2, 1, b"\0" * 6)
+    await fallback._turn.acquire()
+    assert await fallback.describe(image, later(0.01), lambda: None) == NO_TURN
+    fallback._turn.release()
+    assert await fallback.describe(image, later(-1), lambda: None) == NO_TURN
+    await fallback.describe(image, later(20), lambda: None)
+    assert 0 < describer.seconds <= 20
+    await fallback.describe(image, later(), lambda: None)
+    assert describer.asked == 2, "what had less time than others is tried again"
 
 
-async def test_an_image_that_cannot_be_described_costs_nothing_else() -> None:
-    told = await Fallback(Failing()).describe(Pixels(2, 1, b"\0" * 6), lambda: None)
-    assert told == module.UNREAD
+def test_the_client_is_told_what_is_missing(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch, picture: Make
+) -> None:
+    monkeypatch.setattr(module, "TextInImage", Counting)
+    monkeypatch.setattr(Counting, "missing", "Only its first line was read.")
+    server.use("vision", fallback="ocr")
+    content = [{"type": "text", "text": "first "}, picture(Image.new("RGB", (30, 9)))]
+    for _ in range(2):
+        answer = server.chat(content)
+        (warning,) = answer.body["warnings"]
+        assert warning == {
+            "plugin": "vision",
+            "hook": "transform",
+            "message": "The image in messages[0].content[1]: Only its first line was read.",
+        }
 
 
 def test_texts_stand_where_the_images_were(
@@ -142,7 +188,9 @@ def test_the_text_in_an_image_is_quoted(server: LocalServer, picture: Make) -> N
 def test_a_missing_library_is_told_at_the_start(
     monkeypatch: pytest.MonkeyPatch, missing: str, table: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr(
+        "hookline_vision.told.find_spec", lambda name: None if name == missing else object()
+    )
     with pytest.raises(MissingExtra, match=rf"pip install 'hookline\[{table['fallback']}\]'"):
         fallback_of(VisionSettings(**table))
 

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hookline.errors import MissingExtra
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from PIL import Image
+
+    Pixels = npt.NDArray[np.uint8]
 
 
 LEAST_SIDE = 32
@@ -35,16 +39,37 @@ class TextReader:
         ``image`` as bytes is an encoded image that is trusted: nothing limits what decoding it
         costs. Takes seconds for a page.
         """
+        return "\n".join(filter(None, map(self.read_line, self.find(image))))
+
+    def find(self, image: Image.Image | bytes) -> list[Pixels]:
+        """The lines of text in reading order, each cut out of the image. Takes seconds."""
         import numpy as np
         from PIL import Image
+        from rapidocr.main import RapidOCRError
 
         if isinstance(image, bytes):
             image = Image.open(io.BytesIO(image))
         # RapidOCR takes arrays as OpenCV has them: blue first.
         pixels = np.asarray(_padded(image.convert("RGB")))[:, :, ::-1]
         with self._lock:
-            lines: tuple[str, ...] | None = getattr(self._engine(pixels), "txts", None)
-        return "\n".join(lines or ())
+            try:
+                found: list[Pixels]
+                found, _ = self._engine.detect_and_crop(*self._engine.preprocess_img(pixels))
+            except RapidOCRError:  # there is no text
+                return []
+        return found
+
+    def read_line(self, line: Pixels) -> str:
+        """The text of a line that `find` found; empty where it cannot be read.
+
+        One at a time takes a third less time and memory than RapidOCR's six at once, which it
+        fills up to the width of the longest.
+        """
+        with self._lock:
+            upright, _ = self._engine.cls_and_rotate([line])
+            read = self._engine.recognize_txt(upright)
+        text: str = read.txts[0].strip()
+        return text if read.scores[0] >= self._engine.text_score else ""
 
 
 def _padded(image: Image.Image) -> Image.Image:

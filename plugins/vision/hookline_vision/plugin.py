@@ -24,6 +24,9 @@ from hookline_vision.settings import VisionSettings
 
 NAME = "vision"
 
+PATIENCE = 0.6
+"""Share of a hook's budget that reading the text of images may use up."""
+
 
 class Vision:
     """Decodes images, and puts their pixels, or what can be told of them, in their place."""
@@ -53,6 +56,8 @@ class Vision:
         finally:
             await asyncio.gather(warming, return_exceptions=True)
             await self._pictures.close()
+            if self._fallback is not None:
+                await self._fallback.close()
 
     @hookimpl
     def list_models(self, server: Server) -> Sequence[Mapping[str, Any]]:
@@ -82,7 +87,7 @@ class Vision:
         images: dict[Key, Image] = exchange.state.pop(NAME, {})
         added = {place: part for place, part in parts.items() if key_of(part) not in images}
         images |= await self._pictures.decoded(added)
-        taken = await self._taken(exchange, list(parts.values()), images)
+        taken = await self._taken(exchange, parts, images)
         exchange.messages = [_with_parts(message, taken) for message in exchange.messages]
 
     def _check(self, exchange: Exchange, parts: Mapping[str, ImagePart]) -> None:
@@ -97,7 +102,8 @@ class Vision:
             )
         if len(parts) > (most := self._settings.max_images):
             raise InvalidRequest(
-                f"This request carries {len(parts)} images, and at most {most} are taken.",
+                f"This request carries {len(parts)} images, and max_images in [plugin.vision] "
+                f"is {most}. Send fewer.",
                 param=list(parts)[most],
             )
         for place, message in enumerate(exchange.messages):
@@ -109,16 +115,23 @@ class Vision:
                 )
 
     async def _taken(
-        self, exchange: Exchange, parts: Sequence[ImagePart], images: Mapping[Key, Image]
+        self, exchange: Exchange, parts: Mapping[str, ImagePart], images: Mapping[Key, Image]
     ) -> dict[Key, ImagePart | TextPart]:
         """What each image becomes: itself with its pixels, or a text."""
         if self._server.engine.card.vision or self._fallback is None:
-            return {key_of(part): part.decoded(images[key_of(part)]) for part in parts}
-        return await self._described(exchange, self._fallback, images)
+            return {key_of(part): part.decoded(images[key_of(part)]) for part in parts.values()}
+        return await self._described(exchange, self._fallback, parts, images)
 
     async def _described(
-        self, exchange: Exchange, fallback: Fallback, images: Mapping[Key, Image]
+        self,
+        exchange: Exchange,
+        fallback: Fallback,
+        parts: Mapping[str, ImagePart],
+        images: Mapping[Key, Image],
     ) -> dict[Key, ImagePart | TextPart]:
+        """The texts for images; what is missing from them is a warning of the answer."""
+        end = asyncio.get_running_loop().time() + self._patience()
+        places = {key_of(part): place for place, part in reversed(parts.items())}
         taken: dict[Key, ImagePart | TextPart] = {}
         for number, (key, image) in enumerate(images.items(), 1):
             detail = f"image {number} of {len(images)}"
@@ -126,8 +139,16 @@ class Vision:
             def report(detail: str = detail) -> None:
                 exchange.report(NAME, self._settings.fallback, detail)
 
-            taken[key] = TextPart(text=await fallback.describe(image, report))
+            told = await fallback.describe(image, end, report)
+            taken[key] = TextPart(text=told.text)
+            if told.missing:
+                message = f"The image in {places[key]}: {told.missing}"
+                exchange.warnings.append({"plugin": NAME, "hook": "transform", "message": message})
         return taken
+
+    def _patience(self) -> float:
+        """Seconds for all images of a request: the hook must end before its budget does."""
+        return PATIENCE * self._server.settings.isolation.transform_seconds
 
 
 def _with_parts(message: Message, taken: Mapping[Key, ImagePart | TextPart]) -> Message:

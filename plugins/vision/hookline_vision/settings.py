@@ -43,6 +43,12 @@ class VisionSettings(BaseModel):
         description="What a model that cannot see is given: nothing, the text in an image, or "
         "labels that fit it.",
     )
+    fallback_seconds: float = Field(
+        30, gt=0, le=600, description="How long reading the text of one image may take."
+    )
+    fallback_memory_mb: int = Field(
+        2048, ge=512, le=2**20, description="Megabytes that reading the text of images may use."
+    )
     clip_checkpoint: Path | None = Field(
         None, description="File with the weights of the CLIP model; needed for fallback = 'clip'."
     )
