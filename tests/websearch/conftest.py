@@ -333,7 +333,10 @@ class TagRemover:
         found = re.search("<title>(.*?)</title>", response.text, re.DOTALL)
         article = response.text.partition("<article>")[2].partition("</article>")[0]
         text = re.sub("<[^|>]+>", "\n\n", article).strip()
-        return Page(url, url, found[1] if found else "", text=text, media_type="text/html")
+        title = found[1] if found else ""
+        return Page(
+            url, url, title, text=text, media_type="text/html", late="<script>" in response.text
+        )
 
 
 Start = Callable[..., AbstractAsyncContextManager[Any]]

@@ -236,6 +236,20 @@ async def test_what_the_search_says_stands_in_for_a_page_that_cannot_be_read(
     assert body["web_search"]["pages_read"] == 1
 
 
+async def test_pages_that_needed_a_browser_in_vain_are_named(
+    searching: Any, model: Any, web: Any
+) -> None:
+    model.plans = [QUERIES]
+    late = web.add("lighthouse", "/app", article("App", "Loading.") + "<script>")
+    snippet = "The lighthouse was built by Mary Stone."
+    finder = Finder(Hit(late, "App", snippet), Hit(web.url("/history")))
+    async with searching(**using(finder, web)) as server:
+        body = (await server.chat(QUESTION, web_search=True)).json()
+    told = f"These need scripts, which the browser did not run in time: {late}."
+    assert body["web_search"]["note"] == told
+    assert snippet in [source["snippet"] for source in body["sources"]]
+
+
 async def test_a_page_cannot_pose_as_anything_else(searching: Any, model: Any, web: Any) -> None:
     model.plans = [QUERIES]
     evil = article(
@@ -424,6 +438,58 @@ async def test_a_client_that_leaves_stops_the_search(searching: Any, model: Any,
                 await asyncio.wait_for(started.wait(), 10)
                 await client.disconnect()
                 await asyncio.wait_for(stopped.wait(), 10)
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
+LOOP = [
+    {"role": "user", "content": QUESTION},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "It is low."},
+]
+
+
+async def test_a_turn_is_searched_for_once(searching: Any, model: Any, web: Any) -> None:
+    model.plans = [QUERIES] * 4
+    finder = both(web)
+    async with searching(**using(finder, web)) as server:
+        first = (await server.chat(messages=LOOP[:1], web_search=True)).json()
+        read = len(web.asked)
+        again = (await server.chat(messages=LOOP, web_search=True)).json()
+        assert (finder.asked, len(web.asked)) == (QUERIES, read)
+        assert again["sources"] == first["sources"]
+        told = {**first["web_search"], "seconds": 0.0, "note": again["web_search"]["note"]}
+        assert again["web_search"] == told and "not searched for again" in told["note"]
+        _, before, after = model.prompts  # the plan, and both answers
+        assert after.startswith(before.rpartition("<|im_start|>")[0])
+        await server.chat(messages=LOOP[:1], web_search=True)
+        assert len(finder.asked) == 2, "who asks anew gets a new search"
+        await server.chat(messages=LOOP, web_search="quick")
+        await server.chat(messages=[*LOOP, LOOP[0]], web_search=True)
+        assert len(finder.asked) == 4, "another depth and another turn are searched for"
+
+
+async def test_a_search_in_vain_is_tried_again(searching: Any, model: Any, web: Any) -> None:
+    model.plans = [QUERIES, QUERIES]
+    finder = Finder(error=ProviderError("It is closed on Sundays."))
+    async with searching(**using(finder, web)) as server:
+        await server.chat(messages=LOOP[:1], web_search=True)
+        finder.error, finder.hits = None, both(web).hits
+        body = (await server.chat(messages=LOOP, web_search=True)).json()
+    assert len(body["sources"]) == 2 and body["web_search"]["note"] is None
+
+
+async def test_what_was_found_makes_room_for_results_of_tools(
+    searching: Any, model: Any, web: Any
+) -> None:
+    model.plans = [QUERIES]
+    result = {**LOOP[2], "content": "It is low. " * 85}
+    about = using(both(web), web, answer_tokens=64)
+    async with searching(**about, engine={"context": 2000}) as server:
+        first = (await server.chat(messages=LOOP[:1], web_search=True)).json()
+        again = await server.chat(messages=[*LOOP[:2], result], web_search=True)
+    assert again.status_code == 200
+    assert len(first["sources"]) == 2 and again.json()["sources"] == first["sources"][:1]
+    assert "[1] " in model.prompts[-1] and "[2] " not in model.prompts[-1]
 
 
 async def test_an_unknown_provider_puts_the_plugin_out_of_service(searching: Any, web: Any) -> None:

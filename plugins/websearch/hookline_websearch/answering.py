@@ -20,6 +20,7 @@ from hookline_websearch.reading import Reads
 from hookline_websearch.research import Outcome, Research, Task
 from hookline_websearch.settings import WebSearchSettings
 from hookline_websearch.telling import header, room, source_body, summary, told
+from hookline_websearch.turns import Finding, Turn, Turns, fitting, turn_of
 from hookline_websearch.urls import site_of
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class _State:
     """What a request asks, and once it is known, the ``web_search`` object of its answer."""
 
     asked: Asked
+    turn: Turn
     summary: dict[str, Any] | None = None
 
 
@@ -64,23 +66,27 @@ class Answering:
         self._providers = providers
         self._reader = reader
         self._planner = Planner(server)
+        self._turns = Turns()
 
     def check(self, exchange: Exchange) -> None:
         """Refuses what cannot be meant, and keeps the question before others add to it."""
         if asked := asked_of(exchange, self._settings):
-            exchange.state[NAME] = _State(asked)
+            exchange.state[NAME] = _State(asked, turn_of(exchange, asked))
 
     async def add_sources(self, exchange: Exchange) -> None:
-        """Plans, searches, reads, and adds what was found to the last user message."""
+        """Adds what is found to the last user message; once found, for the whole turn."""
         state: _State | None = exchange.state.get(NAME)
         if state is None:
             return
-        looking = asyncio.create_task(self._looks(exchange, state.asked))
-        try:
-            outcome = await self._found(exchange, state.asked)
-            looks = await looking
-        finally:
-            looking.cancel()
+        finding = self._found_before(exchange, state)
+        if finding is None:
+            finding = await self._finding(exchange, state.asked)
+            self._turns.keep(state.turn, finding)
+        self._add(exchange, state, finding.outcome, finding.looks)
+
+    def _add(
+        self, exchange: Exchange, state: _State, outcome: Outcome, looks: Sequence[Look]
+    ) -> None:
         state.summary = summary(state.asked, outcome)
         added = [design_text(looks)]
         if outcome.sources:
@@ -126,6 +132,30 @@ class Answering:
         state: _State | None = exchange.state.get(NAME)
         return header(exchange.sources) if state is not None and state.summary else {}
 
+    def _found_before(self, exchange: Exchange, state: _State) -> Finding | None:
+        """What the first message of the turn found, as far as there still is room for it."""
+        finding = self._turns.get(state.turn)
+        if finding is None:
+            return None
+        finding = finding.again()
+        # Twice as much as is ever chosen: only want of room in the context counts here.
+        budget = self._room(exchange, state.asked, 2 * state.asked.limits.tokens)
+        finding.outcome.sources = fitting(finding.outcome.sources, budget, self._count())
+        return finding
+
+    async def _finding(self, exchange: Exchange, asked: Asked) -> Finding:
+        """Plans, searches and reads, and looks at links beside that."""
+        looking = asyncio.create_task(self._looks(exchange, asked))
+        try:
+            return Finding(await self._found(exchange, asked), await looking)
+        finally:
+            looking.cancel()
+
+    def _room(self, exchange: Exchange, asked: Asked, most: int) -> int:
+        """Tokens for passages, see `room`."""
+        seen = LOOK_TOKENS * len(asked.links) if self._reader.can_look else 0
+        return room(exchange, most, self._settings.answer_tokens + seen, self._count())
+
     async def _looks(self, exchange: Exchange, asked: Asked) -> list[Look]:
         if asked.links and self._reader.can_look:
             exchange.report(PHASE, "looking", ", ".join(map(site_of, asked.links)))
@@ -149,7 +179,6 @@ class Answering:
 
     async def _research(self, exchange: Exchange, asked: Asked, plan: Plan) -> Outcome:
         count, conversation = self._count(), list(exchange.messages)
-        seen = LOOK_TOKENS * len(asked.links) if self._reader.can_look else 0
 
         async def further(found: str, used: Sequence[str]) -> Sequence[str]:
             return await self._planner.further(conversation, found, used, asked.limits.queries)
@@ -158,7 +187,7 @@ class Answering:
             question=asked.question,
             queries=plan.queries,
             limits=asked.limits,
-            budget=room(exchange, asked.limits.tokens, self._settings.answer_tokens + seen, count),
+            budget=self._room(exchange, asked, asked.limits.tokens),
             links=asked.links,
             language=self._settings.language,
             per_site=self._settings.per_site,

@@ -13,7 +13,8 @@ class Page:
     ``url`` is what was asked for, ``final_url`` where redirects led. ``text`` is Markdown, cleaned
     of invisible characters, and untrusted all the same. Without text, ``note`` says why as half a
     sentence ("its robots.txt forbids it"); with text, what is missing of it, if anything.
-    ``date`` is when the page says that it was published.
+    ``date`` is when the page says that it was published. ``late`` is whether it needs scripts, and
+    the browser had not run them in time: then the text is what there is without them.
     """
 
     url: str
@@ -24,6 +25,7 @@ class Page:
     text: str = ""
     media_type: str = ""
     note: str = ""
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

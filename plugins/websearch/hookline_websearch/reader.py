@@ -25,6 +25,10 @@ from hookline_websearch.reading_settings import ReadingSettings
 log = logging.getLogger(__name__)
 
 NOT_IN_TIME = "it was not read in time"
+LATE = "it needs scripts, and the browser did not run them in time"
+
+SPARE_SECONDS = 0.1
+"""Of the time for a page, kept for what there is of it without the browser."""
 
 
 class Reader:
@@ -83,9 +87,10 @@ class Reader:
             return Look(Page(url, note=NOT_IN_TIME))
 
     async def _timed(self, url: str, seconds: float, done: Callable[[Page], None] | None) -> Page:
+        end = asyncio.get_running_loop().time() + seconds
         try:
-            async with asyncio.timeout(seconds):
-                page = await self._read(url)
+            async with asyncio.timeout_at(end):
+                page = await self._read(url, end - SPARE_SECONDS)
         except TimeoutError:
             page = Page(url, note=NOT_IN_TIME)
         except Exception:  # a page that breaks something costs no other page
@@ -95,13 +100,13 @@ class Reader:
             done(page)
         return page
 
-    async def _read(self, url: str) -> Page:
+    async def _read(self, url: str, end: float) -> Page:
         kept = await self._cache.get(url)
         if kept is not None:
             return kept
         try:
             fetched = await self._fetcher.fetch(url)
-            page, content = await self._page(url, fetched)
+            page, content = await self._page(url, fetched, end)
         except Unread as error:
             return Page(url, error.url or url, note=str(error))
         # A page that scripts would fill may be more the next time, when the browser is awake.
@@ -109,7 +114,7 @@ class Reader:
             await self._cache.keep(page)
         return page
 
-    async def _page(self, url: str, fetched: Fetched) -> tuple[Page, Content]:
+    async def _page(self, url: str, fetched: Fetched, end: float) -> tuple[Page, Content]:
         media_type = kind(fetched.media_type, fetched.body)
         if not media_type:
             what = fetched.media_type[:80] or "binary data"
@@ -118,9 +123,13 @@ class Reader:
             content = await self._pdf(fetched)
         else:
             content = await self._content(fetched.body, media_type, fetched.charset, fetched.url)
-        if content.scripts and media_type in HTML and self.can_look:
-            content = await self._with_browser(fetched.url, content)
         page = Page(url, fetched.url, media_type=media_type)
+        if content.scripts and media_type in HTML and self.can_look:
+            try:
+                async with asyncio.timeout_at(end):
+                    content = await self._with_browser(fetched.url, content)
+            except TimeoutError:
+                page = replace(page, late=True)
         return self._filled(page, content, whole=fetched.whole), content
 
     async def _content(self, body: bytes, media_type: str, charset: str, url: str) -> Content:
@@ -175,13 +184,14 @@ class Reader:
 
     def _filled(self, page: Page, content: Content, *, whole: bool = True) -> Page:
         note = "only its beginning was read" if content.cut or not whole else ""
+        empty = LATE if page.late else "there is no text in it"
         return replace(
             page,
             title=one_line(content.title) or page.final_url,
             site=content.site or site_of(page.final_url),
             date=_date(content.date),
             text=content.text,
-            note=note if content.text else "there is no text in it",
+            note=note if content.text else empty,
         )
 
 

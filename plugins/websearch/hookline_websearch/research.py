@@ -107,6 +107,9 @@ class _Found:
             key, page = next(iter(self.pages.items()))
             url = in_line(self.hits[key].url)[:URL_MAX]
             yield f"No page that was found could be read. The first, {url}: {page.note}."
+        elif late := [self.hits[key].url for key, page in self.pages.items() if page.late]:
+            urls = ", ".join(in_line(url)[:URL_MAX] for url in late)
+            yield f"These need scripts, which the browser did not run in time: {urls}."
 
 
 class Research:
@@ -219,4 +222,6 @@ class Research:
 
 
 def _text(hit: Hit, page: Page | None) -> str:
-    return page.text if page is not None and page.text else hit.snippet
+    if page is None or page.late:
+        return max(page.text if page else "", hit.snippet, key=len)
+    return page.text or hit.snippet

@@ -177,3 +177,22 @@ async def test_a_page_that_scripts_write_is_read_with_the_browser(
     assert look.page.text == page.text
     assert look.screenshot.startswith(b"\x89PNG")
     assert "Main heading: " in look.design
+
+
+async def test_what_the_browser_does_not_show_in_time_is_read_without_its_scripts(
+    readers: Any, web: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(url: str) -> None:
+        await asyncio.sleep(600)
+
+    script = "<script src='/app.js'></script>" * 3
+    web.pages["/some"] = answers(f"<title>T</title><p>Some words.</p><div id=app></div>{script}")
+    web.pages["/none"] = answers(f"<title>T</title><div id=app></div>{script}")
+    async with readers() as reader:
+        await reader.read([web.url("/some")], 30)
+        monkeypatch.setattr(reader._browser, "problem", None)
+        monkeypatch.setattr(reader._browser, "visit", never)
+        some, none = await reader.read([web.url("/some"), web.url("/none")], 5)
+    assert (some.text, some.late) == ("Some words.", True)
+    assert (none.text, none.late) == ("", True)
+    assert "the browser did not run them in time" in none.note
