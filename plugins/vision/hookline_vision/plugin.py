@@ -131,7 +131,9 @@ class Vision:
     ) -> dict[Key, ImagePart | TextPart]:
         """The texts for images; what is missing from them is a warning of the answer."""
         end = asyncio.get_running_loop().time() + self._patience()
-        places = {key_of(part): place for place, part in reversed(parts.items())}
+        places: dict[Key, str] = {}
+        for place, part in parts.items():
+            places.setdefault(key_of(part), place)
         taken: dict[Key, ImagePart | TextPart] = {}
         for number, (key, image) in enumerate(images.items(), 1):
             detail = f"image {number} of {len(images)}"
