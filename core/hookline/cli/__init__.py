@@ -56,14 +56,15 @@ class Commands(click.Group):
         """The command, with the settings as its ``ctx.obj`` where it wants them."""
         name = args[0]
         if self.get_command(ctx, name) is None:
-            raise NoSuchCommand(name, possibilities=self.list_commands(ctx), ctx=ctx)
+            message = _of_plugin_not_in_use(ctx, name)
+            raise NoSuchCommand(name, message, possibilities=self.list_commands(ctx), ctx=ctx)
         wants_help = not {"-h", "--help"}.isdisjoint(args)
         if name not in WITHOUT_SETTINGS and not wants_help:
             ctx.obj = loaded_settings(ctx).settings
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; errors that are foreseen end it with their message."""
+        """Runs the command; errors that are foreseen, and Ctrl-C, end it with one line."""
         try:
             return super().invoke(ctx)
         except HooklineError as error:
@@ -72,6 +73,9 @@ class Commands(click.Group):
             for line in str(error).splitlines():
                 click.secho(f"Error: {line}", fg="red", err=True)
             ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            ctx.exit(130)
 
     def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
         """The commands of plugins, loaded once."""
@@ -82,6 +86,23 @@ class Commands(click.Group):
             ctx.meta[key] = plugin_commands(lambda: loaded_settings(ctx).settings, COMMANDS)
         commands: Mapping[str, click.Command] = ctx.meta[key]
         return commands
+
+
+def _of_plugin_not_in_use(ctx: click.Context, name: str) -> str | None:
+    """The message for a command that is called like a plugin which is off or has failed."""
+    from hookline.survey import survey
+
+    try:
+        found = survey(loaded_settings(ctx).settings).plugins.get(name)
+    except HooklineError:
+        return None  # warned of already
+    if found is None or found.plugin.state == "active":
+        return None
+    reason = found.plugin.reason or "the configuration does not name it"
+    return (
+        f"No such command '{name}': the plugin '{name}' is {found.plugin.state} ({reason}). "
+        f"'hookline plugins info {name}' says more."
+    )
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -48,7 +48,7 @@ def serve(
     """Runs the server.
 
     The first SIGTERM or Ctrl-C takes nothing new and lets running requests finish; a second one
-    ends at once.
+    ends at once. The exit code is 130 after Ctrl-C, and 0 after SIGTERM.
     """
     flags = {"server.host": host, "server.port": port, "model.source": model}
     settings = loaded_settings(ctx, flags, config).settings
@@ -59,7 +59,24 @@ def serve(
         log.warning("plugin %s: %s", name, problem)
     listener = listen(settings)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(run(kernel, listener, console))
+        stopped_by = runner.run(run(kernel, listener, console))
+        code = 128 + stopped_by if stopped_by == signal.SIGINT else 0
+        if not kernel.loaded.done():
+            _leave(code)
+    ctx.exit(code)
+
+
+def _leave(code: int) -> None:
+    """Ends the process at once: Python would wait for the thread that still fetches or reads the
+    model, which nothing can interrupt."""
+    logging.shutdown()
+    os._exit(code)
+
+
+class Stop(asyncio.Event):
+    """Set when the server is to end; ``by`` is the signal that wants it."""
+
+    by: int | None = None
 
 
 def configure_logging(settings: Settings, console: Console) -> None:
@@ -103,9 +120,10 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None:
-    """Serves until told to stop. Raises StartError when the model cannot be loaded."""
-    stop = asyncio.Event()
+async def run(kernel: Kernel, listener: socket.socket, console: Console) -> int | None:
+    """Serves until told to stop; gives the signal that said so. Raises StartError when the model
+    cannot be loaded."""
+    stop = Stop()
     _on_signals(kernel, stop)
     url = address(listener)
     log.info("starting at %s, with the model %s", url, kernel.model_id)
@@ -125,6 +143,7 @@ async def run(kernel: Kernel, listener: socket.socket, console: Console) -> None
             stopping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
+    return stop.by
 
 
 def _hypercorn_config(listener: int) -> Config:
@@ -138,7 +157,7 @@ def _hypercorn_config(listener: int) -> Config:
     return config
 
 
-def _on_signals(kernel: Kernel, stop: asyncio.Event) -> None:
+def _on_signals(kernel: Kernel, stop: Stop) -> None:
     """Handlers of the process, not of the loop: the second signal must end it also where something
     blocks the loop."""
     loop = asyncio.get_running_loop()
@@ -150,7 +169,7 @@ def _on_signals(kernel: Kernel, stop: asyncio.Event) -> None:
     def on_signal(number: int, _frame: FrameType | None) -> None:
         if kernel.draining:
             os._exit(128 + number)
-        kernel.draining = True
+        kernel.draining, stop.by = True, number
         loop.call_soon_threadsafe(begin)
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -160,11 +179,8 @@ def _on_signals(kernel: Kernel, stop: asyncio.Event) -> None:
 async def _drain(kernel: Kernel, stop: asyncio.Event) -> None:
     """Lets running requests finish; those that take too long end as ``cancelled``."""
     grace = kernel.settings.server.grace_seconds
-    if kernel.in_flight:
-        log.info(
-            "stopping: what runs (%d) may finish within %g s; a second signal ends at once",
-            *(kernel.in_flight, grace),
-        )
+    what = f": what runs ({kernel.in_flight}) may finish within {grace:g} s"
+    log.info("stopping%s; a second signal ends at once", what if kernel.in_flight else "")
     try:
         async with asyncio.timeout(grace):
             await kernel.drain()
