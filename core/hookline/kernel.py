@@ -154,11 +154,14 @@ class Kernel:
         grammar: Grammar | None = None,
         max_tokens: int = 256,
         temperature: float = 0.0,
+        exchange: Exchange | None = None,
     ) -> str:
         """Asks the model for a plugin: same queue and cancel, no allowance, no usage."""
         request = ChatRequest.model_construct(messages=list(messages))
-        exchange = self.exchange(request, PLUGIN_CALLER, list(messages))
-        prompt = await self.prompt(exchange, {})
+        asking = self.exchange(request, PLUGIN_CALLER, list(messages))
+        if exchange is not None:  # the template is to get from its plugins what it gets there
+            asking.state = dict(exchange.state)
+        prompt = await self.prompt(asking, {})
         job = Job(
             prompt.ids,
             max_tokens=max_tokens,

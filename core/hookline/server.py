@@ -11,7 +11,7 @@ from hookline.config import Settings
 from hookline.constraints import ConstraintSpec
 from hookline.documents import Document
 from hookline.engine import Engine, Grammar
-from hookline.exchange import Usage
+from hookline.exchange import Exchange, Usage
 from hookline.messages import Message
 
 
@@ -102,6 +102,11 @@ class Server(Protocol):
         grammar: Grammar | None = None,
         max_tokens: int = 256,
         temperature: float = 0.0,
+        exchange: Exchange | None = None,
     ) -> str:
-        """Asks the model for a plugin: same queue and cancel, no allowance, no usage."""
+        """Asks the model for a plugin: same queue and cancel, no allowance, no usage.
+
+        ``exchange`` is the request that it is asked for. Where ``messages`` begin like that one's,
+        the engine reads their beginning once, also where tools stand before it.
+        """
         ...

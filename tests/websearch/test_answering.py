@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from hookline import hookimpl
+from hookline import Exchange, hookimpl
 from hookline_websearch import Hit, Hits, ProviderError, Query, SearchProvider
 
 QUESTION = "Who built the lighthouse on the northern shore?"
@@ -466,6 +466,29 @@ async def test_a_turn_is_searched_for_once(searching: Any, model: Any, web: Any)
         await server.chat(messages=LOOP, web_search="quick")
         await server.chat(messages=[*LOOP, LOOP[0]], web_search=True)
         assert len(finder.asked) == 4, "another depth and another turn are searched for"
+
+
+async def test_plans_are_made_on_the_prompt_that_is_answered(
+    searching: Any, model: Any, web: Any
+) -> None:
+    """Also where other plugins give something to the template for this request, such as tools."""
+    given: list[Any] = []
+
+    class Giving:
+        @hookimpl
+        async def admit(self, exchange: Exchange) -> None:
+            exchange.state["giving"] = "tools"
+
+        @hookimpl
+        def template_vars(self, exchange: Exchange) -> None:
+            given.append(exchange.state.get("giving"))
+
+    model.plans = [QUERIES, ["Mary Stone granite"]]
+    about = using(both(web), web)
+    about["plugins"]["giving"] = Giving()
+    async with searching(**about) as server:
+        await server.chat(QUESTION, web_search="deep")
+    assert given == ["tools"] * 3
 
 
 async def test_a_search_in_vain_is_tried_again(searching: Any, model: Any, web: Any) -> None:

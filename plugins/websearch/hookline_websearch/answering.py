@@ -175,13 +175,15 @@ class Answering:
         if not self._settings.plan:
             return Plan((of_message(asked.question),))
         exchange.report(PHASE, "planning", "whether and for what to search")
-        return await self._planner.plan(exchange.messages, asked.question, asked.limits.queries)
+        most = asked.limits.queries
+        return await self._planner.plan(exchange.messages, asked.question, most, exchange)
 
     async def _research(self, exchange: Exchange, asked: Asked, plan: Plan) -> Outcome:
         count, conversation = self._count(), list(exchange.messages)
 
         async def further(found: str, used: Sequence[str]) -> Sequence[str]:
-            return await self._planner.further(conversation, found, used, asked.limits.queries)
+            most = asked.limits.queries
+            return await self._planner.further(conversation, found, used, most, exchange)
 
         task = Task(
             question=asked.question,

@@ -10,6 +10,7 @@ from typing import Any
 from hookline import (
     ApiError,
     ConstraintSpec,
+    Exchange,
     Grammar,
     InvalidRequest,
     Message,
@@ -65,10 +66,17 @@ class Planner:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    async def plan(self, messages: Sequence[Message], question: str, most: int) -> Plan:
+    async def plan(
+        self,
+        messages: Sequence[Message],
+        question: str,
+        most: int,
+        exchange: Exchange | None = None,
+    ) -> Plan:
         """A plan for a conversation whose last user message says ``question``.
 
-        The instruction goes to the end, so that the engine keeps the conversation's prompt. Where
+        The instruction goes to the end, so that the engine keeps the conversation's prompt; with
+        the ``exchange`` it belongs to, also where that has tools. Where
         the model cannot be asked, or what it wants to search for is no query, the question itself
         is searched for.
         """
@@ -81,7 +89,7 @@ class Planner:
         except InvalidRequest:
             return Plan((fallback,), WITHOUT_CONSTRAINT)
         try:
-            wanted = await self._ask(messages, instruction, most, grammar)
+            wanted = await self._ask(messages, instruction, most, grammar, exchange)
         except (InvalidRequest, Unavailable, ValueError):
             return Plan((fallback,))
         if not wanted.search:
@@ -92,7 +100,12 @@ class Planner:
         return Plan(tuple(usable[:most]) or (fallback,))
 
     async def further(
-        self, messages: Sequence[Message], found: str, used: Sequence[str], most: int
+        self,
+        messages: Sequence[Message],
+        found: str,
+        used: Sequence[str],
+        most: int,
+        exchange: Exchange | None = None,
     ) -> tuple[str, ...]:
         """Queries for what a first search has left open; none where that cannot be had."""
         named = ", ".join(json.dumps(query, ensure_ascii=False) for query in used)
@@ -100,20 +113,26 @@ class Planner:
         instruction = FURTHER.format(today=self._today(), found=found, most=most, used=named)
         try:
             grammar = await self._grammar(most)
-            wanted = await self._ask(messages, instruction, most, grammar)
+            wanted = await self._ask(messages, instruction, most, grammar, exchange)
         except (ApiError, ValueError):
             return ()
         usable = queries.usable(wanted.queries, INSTRUCTION, _said(messages))
         return tuple(query for query in usable[:most] if query not in used)
 
     async def _ask(
-        self, messages: Sequence[Message], instruction: str, most: int, grammar: Grammar
+        self,
+        messages: Sequence[Message],
+        instruction: str,
+        most: int,
+        grammar: Grammar,
+        exchange: Exchange | None,
     ) -> _Wanted:
         conversation = [_without_images(message) for message in messages]
         answer = await self._server.ask(
             with_user_text(conversation, instruction),
             grammar=grammar,
             max_tokens=20 + TOKENS_FOR_EACH * most,
+            exchange=exchange,
         )
         return _Wanted.read(answer)
 
