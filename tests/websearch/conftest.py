@@ -329,7 +329,7 @@ class TagRemover:
 
     def page(self, url: str, response: httpx.Response) -> Page:
         if response.status_code != 200:
-            return Page(url, url, note="the site answered 404")
+            return Page(url, "http://elsewhere.example/", note="the site answered 404")
         found = re.search("<title>(.*?)</title>", response.text, re.DOTALL)
         article = response.text.partition("<article>")[2].partition("</article>")[0]
         text = re.sub("<[^|>]+>", "\n\n", article).strip()

@@ -233,6 +233,7 @@ async def test_what_the_search_says_stands_in_for_a_page_that_cannot_be_read(
     async with searching(**using(Finder(gone, Hit(web.url("/history"))), web)) as server:
         body = (await server.chat(QUESTION, web_search=True)).json()
     assert {source["title"] for source in body["sources"]} == {"Gone", "History of the light"}
+    assert {source["url"] for source in body["sources"]} == {gone.url, web.url("/history")}
     assert body["web_search"]["pages_read"] == 1
 
 

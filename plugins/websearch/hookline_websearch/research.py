@@ -57,7 +57,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page with the passages chosen from it, best first."""
+    """A page with the passages chosen from it, best first; what the search said of it where it is
+    None."""
 
     hit: Hit
     page: Page | None
@@ -91,8 +92,10 @@ class _Found:
     answers: list[tuple[bool, bool]] = field(default_factory=list)
 
     def candidates(self) -> list[tuple[Hit, Page | None]]:
-        """Every hit with something to quote."""
-        both = [(hit, self.pages.get(key)) for key, hit in self.hits.items()]
+        """Every hit with something to quote. A page without text is none: what the search says of
+        it must not go under the address that it redirects to."""
+        read = {key: page for key, page in self.pages.items() if page.text}
+        both = [(hit, read.get(key)) for key, hit in self.hits.items()]
         return [(hit, page) for hit, page in both if _text(hit, page)]
 
     def read(self) -> int:
