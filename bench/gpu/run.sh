@@ -23,6 +23,11 @@ export PYTHONPATH="$WORK/site:$WORK/built:$PWD/core:$PWD/plugins/structured"
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 export TORCH_CUDA_ARCH_LIST=${TORCH_CUDA_ARCH_LIST:-9.0} MAX_JOBS=${MAX_JOBS:-$(nproc)}
 export TORCH_EXTENSIONS_DIR="$WORK/compiled"
+# A machine may have nvcc and CUDA's core only; PyTorch's own wheels bring the headers of the rest.
+CPATH=$("$PYTHON" -c 'import glob, site
+print(":".join(f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/cu*/include")))'
+)${CPATH:+:$CPATH}
+export CPATH
 
 say() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import struct
 import sys
@@ -28,6 +29,15 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+TENSORS = (
+    *("model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"),
+    *(f"model.layers.0.{name}_layernorm.weight" for name in ("input", "post_attention")),
+    *(f"model.layers.0.self_attn.{name}_proj.weight" for name in "qkvo"),
+    *(f"model.layers.0.mlp.{name}_proj.weight" for name in ("gate", "up", "down")),
+)
+"""What the libraries look for in a model of one layer."""
 
 
 def _load(name: str) -> Any:
@@ -75,6 +85,35 @@ def tokenizer_json() -> str:
     return str(tokenizer.to_str())
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of an engine run on the stand-ins, and on the real libraries where they are here.
+    Those that look into a stand-in ask for ``machine``, and those run on the stand-ins only."""
+    if "below" in metafunc.fixturenames:
+        looks = "machine" in inspect.signature(metafunc.function).parameters
+        real = not looks and _load("libraries").are_here()
+        metafunc.parametrize("below", ["stand-in", "real"] if real else ["stand-in"], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def libraries(double: Any) -> Any:
+    """The real libraries, with the stand-ins' model in them."""
+    return _load("libraries").Libraries(double.language)
+
+
+@pytest.fixture
+def below(request: pytest.FixtureRequest) -> None:
+    """What an engine finds when it imports its library."""
+    if request.param == "stand-in":
+        request.getfixturevalue("machine")
+        return
+    monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    libraries = request.getfixturevalue("libraries")
+    monkeypatch.setattr(sys, "path", sys.path + libraries.path)
+    for name, module in libraries.modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    libraries.has_pages(True)
+
+
 MakeFolder = Callable[..., Path]
 
 
@@ -82,13 +121,20 @@ MakeFolder = Callable[..., Path]
 def make_folder(tmp_path: Path, tokenizer_json: str) -> MakeFolder:
     """Writes a model of safetensors; keyword arguments go into its ``config.json``."""
 
-    def make(name: str = "salty-3b", tensors: tuple[str, ...] = ("a.weight",), **more: Any) -> Path:
+    def make(name: str = "salty-3b", tensors: tuple[str, ...] = TENSORS, **more: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True)
         size = len(json.loads(tokenizer_json)["model"]["vocab"])
         config = {
             "architectures": ["LlamaForCausalLM"],
             "vocab_size": size,
+            "hidden_size": 128,
+            "head_dim": 128,
+            "intermediate_size": 128,
+            "num_attention_heads": 1,
+            "num_key_value_heads": 1,
+            "num_hidden_layers": 1,
+            "rms_norm_eps": 1e-5,
             "max_position_embeddings": 4096,
             "eos_token_id": 0,
             **more,
@@ -123,7 +169,7 @@ LoadEngine = Callable[..., AbstractAsyncContextManager[ExLlamaEngine]]
 
 
 @pytest.fixture
-def load_engine(machine: Any, folder: Path, version: Version) -> LoadEngine:
+def load_engine(below: None, folder: Path, version: Version) -> LoadEngine:
     """Loads the engine; keyword arguments are settings of the model."""
 
     @asynccontextmanager

@@ -206,7 +206,7 @@ async def test_an_image_stands_in_the_prompt_and_is_encoded_once(
 
 
 async def test_an_image_that_is_not_whole_in_the_prompt_is_refused(
-    load_engine: Any, make_folder: Any, answer: Any
+    load_engine: Any, machine: Any, make_folder: Any, answer: Any
 ) -> None:
     path = make_folder("seeing", vision_config={"model_type": "pixtral"})
     async with load_engine(path) as engine:
