@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,6 +23,15 @@ from hookline.config import ModelSettings, Settings
 from hookline.engines.scripted import Script, ScriptedEngine
 from hookline.kernel import Kernel
 from hookline.server import Clock
+
+
+def pytest_configure() -> None:
+    """Each process of a parallel run has a core of its own: the threads of llama.cpp wait for each
+    other in loops, so two engines that both take all cores hold each other up."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
 class Scripted:
