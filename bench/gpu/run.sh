@@ -72,7 +72,7 @@ build() {
 tests() {
     unpack
     say 'Tests'
-    HOOKLINE_GPU_MODEL="$WORK/smollm2" limited "$PYTHON" -m pytest -p no:cacheprovider \
+    GPU_TEST_MODEL="$WORK/smollm2" limited "$PYTHON" -m pytest -p no:cacheprovider \
         -m gpu tests/gpu -v -o addopts='--import-mode=importlib -ra' 2>&1 | tee "$OUT/tests.txt"
 }
 

@@ -1,6 +1,6 @@
 """What the tests on a GPU share: a small model and the engines over it.
 
-    HOOKLINE_GPU_MODEL=FOLDER pytest -m gpu tests/gpu
+    GPU_TEST_MODEL=FOLDER pytest -m gpu tests/gpu
 
 The folder holds safetensors; `bench/gpu/convert.py` makes one of the default model.
 """
@@ -39,9 +39,9 @@ def version(request: pytest.FixtureRequest) -> Version:
 @pytest.fixture(scope="session")
 def model() -> Path:
     """The folder of the model."""
-    folder = os.environ.get("HOOKLINE_GPU_MODEL")
+    folder = os.environ.get("GPU_TEST_MODEL")
     if not folder:
-        pytest.skip("HOOKLINE_GPU_MODEL names no folder of safetensors")
+        pytest.skip("GPU_TEST_MODEL names no folder of safetensors")
     return Path(folder)
 
 
