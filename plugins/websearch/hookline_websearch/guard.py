@@ -116,9 +116,12 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """A connection to the first address that answers."""
         failed: Exception | None = None
         try:
-            found = await asyncio.wait_for(self._guard.addresses(host, port), timeout)
+            async with asyncio.timeout(timeout):
+                found = await self._guard.addresses(host, port)
         except socket.gaierror as error:
             raise httpcore.ConnectError("its name is not known") from error
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout("nobody says where its name is") from error
         for address in found:
             try:
                 return await self._plain.connect_tcp(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from hookline_websearch import fetch
 from hookline_websearch.fetch import Unread
 
 Answers = Callable[..., bytes]
@@ -129,6 +131,22 @@ async def test_broken_packing(fetchers: Any, web: Any, answers: Answers) -> None
     async with fetchers() as fetcher:
         with pytest.raises(Unread, match="compression is broken"):
             await fetcher.fetch(web.url("/"))
+
+
+async def test_a_name_server_that_is_silent(
+    fetchers: Any, web: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+    monkeypatch.setattr(fetch, "CONNECT_SECONDS", 0.05)
+
+    def silent(*about: Any, **more: Any) -> Any:
+        asked.wait()
+        return []
+
+    async with fetchers(resolver=silent, robots=False) as fetcher:
+        with pytest.raises(Unread, match="^the site does not answer$"):
+            await fetcher.fetch(f"http://nobody.example:{web.port}/")
+        asked.set()
 
 
 @pytest.mark.parametrize("kind", ["image/png", "video/mp4", "audio/mpeg", "application/zip"])
