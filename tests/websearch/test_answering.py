@@ -441,8 +441,12 @@ async def test_a_client_that_leaves_stops_the_search(searching: Any, model: Any,
                 await asyncio.wait_for(stopped.wait(), 10)
 
 
-CALL = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
-LOOP = [
+CALL: dict[str, Any] = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "tide", "arguments": "{}"},
+}
+LOOP: list[dict[str, Any]] = [
     {"role": "user", "content": QUESTION},
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "content": "It is low."},
