@@ -10,6 +10,7 @@ from hookline.api import access, chat, completions, errors, models, openapi, tok
 from hookline.api.linger import Linger
 from hookline.api.pacing import PacedRequest, Pacing
 from hookline.api.plugin_routes import PluginRoutes
+from hookline.api.request_log import RequestLog
 from hookline.api.request_scope import RequestScope
 from hookline.config import Settings
 from hookline.kernel import Kernel
@@ -50,6 +51,8 @@ def app_of(kernel: Kernel) -> Quart:
     PluginRoutes(app, kernel).add_all()
     app.after_request(_counter(kernel))
     app.asgi_app = RequestScope(Linger(Pacing(app.asgi_app)))  # type: ignore[method-assign]
+    if kernel.settings.log_requests:
+        app.asgi_app = RequestLog(app.asgi_app)  # type: ignore[method-assign]
     return app
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, model_validator
+from pydantic_core import PydanticCustomError
 
 from hookline.images import Image
 
@@ -18,6 +19,11 @@ def without_nulls(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {key: value for key, value in data.items() if value is not None}
     return data
+
+
+def field_error(field: str, reason: str) -> PydanticCustomError:
+    """What a validator of a whole model raises where one of its fields is wrong."""
+    return PydanticCustomError("field_error", "{reason}", {"param": field, "reason": reason})
 
 
 class _Lenient(BaseModel):
@@ -97,7 +103,7 @@ class Message(_Lenient):
     @model_validator(mode="after")
     def _content_where_needed(self) -> "Message":
         if self.content is None and self.role in ("system", "developer", "user"):
-            raise ValueError(f"a message of role '{self.role}' needs content")
+            raise field_error("content", f"a message of role '{self.role}' needs content")
         return self
 
     @property

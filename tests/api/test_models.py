@@ -70,7 +70,10 @@ async def test_one_that_is_not_there(on_port: Any) -> None:
             assert answer.status_code == 404, name
             error = answer.json()["error"]
             assert (error["code"], error["param"]) == ("model_not_found", "model")
-            assert len(error["message"]) < 300
+            assert len(error["message"]) < 300 and "did you mean" not in error["message"]
+        answer = await server.client.get("/v1/models/scriptd")
+        assert answer.status_code == 404
+        assert "'scriptd'; did you mean scripted? GET" in answer.json()["error"]["message"]
 
 
 async def test_health_is_ready(in_process: Any, notes: Any) -> None:

@@ -41,7 +41,7 @@ async def test_wrong_values_name_the_field(in_process: Any) -> None:
         ("tokenize", {"text": 5}, "text"),
         ("tokenize", {"text": "x", "messages": [{"role": "user", "content": "x"}]}, "text"),
         ("tokenize", {"messages": []}, "messages"),
-        ("tokenize", {"messages": [{"role": "user"}]}, "messages[0]"),
+        ("tokenize", {"messages": [{"role": "user"}]}, "messages[0].content"),
         ("tokenize", {"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content"),
         ("detokenize", {}, "ids"),
         ("detokenize", {"ids": "x"}, "ids"),

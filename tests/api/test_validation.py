@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
+
+from hookline import InvalidRequest
+from hookline.api.validation import validate
 
 
 async def test_null_means_absent(in_process: Any, listener: Any) -> None:
@@ -93,13 +98,13 @@ INSIDE: list[tuple[str, Any]] = [
     ("messages[0].role", {"content": "x"}),
     ("messages[0].role", {"role": "robot", "content": "x"}),
     ("messages[0].role", {"role": 5, "content": "x"}),
-    ("messages[0]", {"role": "user"}),
-    ("messages[0]", {"role": "system", "content": None}),
+    ("messages[0].content", {"role": "user"}),
+    ("messages[0].content", {"role": "system", "content": None}),
     ("messages[0].content", {"role": "user", "content": 5}),
     ("messages[0].content", {"role": "user", "content": {"text": "x"}}),
     ("messages[0].content[0]", {"role": "user", "content": ["x"]}),
-    ("messages[0].content[0]", {"role": "user", "content": [{"text": "x"}]}),
-    ("messages[0].content[0]", {"role": "user", "content": [{"type": "video", "text": "x"}]}),
+    ("messages[0].content[0].type", {"role": "user", "content": [{"text": "x"}]}),
+    ("messages[0].content[0].type", {"role": "user", "content": [{"type": "video", "text": "x"}]}),
     ("messages[0].content[0].text", {"role": "user", "content": [{"type": "text"}]}),
     ("messages[0].content[0].text", {"role": "user", "content": [{"type": "text", "text": 5}]}),
     (
@@ -121,6 +126,72 @@ async def test_wrong_messages_name_the_place(in_process: Any) -> None:
             answer = await server.client.post("/v1/chat/completions", json={"messages": [message]})
             assert answer.status_code == 400, message
             assert answer.json()["error"]["param"] == param, message
+
+
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+EVERYTHING: dict[str, Any] = {
+    "messages": [
+        {"role": "system", "content": "s"},
+        {
+            "role": "user",
+            "name": "bob",
+            "content": [
+                {"type": "text", "text": "x"},
+                {"type": "image_url", "image_url": {"url": "data:", "detail": "low"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", **FUNCTION}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+    ],
+    "stream_options": {"include_usage": True},
+    "stop": ["a"],
+    "logit_bias": {"1": 1.0},
+    "tools": [{"type": "function", "function": {"name": "f", "description": "d", "strict": True}}],
+    "tool_choice": {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": "auto", "tools": [FUNCTION]},
+    },
+}
+WRONG: tuple[Any, ...] = (None, 5, [], {}, "x", True, [None], [5], {"type": None}, {"type": "x"})
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict | list):
+        steps = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, inside in steps:
+            yield (*at, step)
+            yield from places(inside, (*at, step))
+
+
+def changed(at: tuple[Any, ...], value: Any) -> Any:
+    body = inside = json.loads(json.dumps(EVERYTHING))  # no part stands in it twice
+    for step in at[:-1]:
+        inside = inside[step]
+    inside[at[-1]] = value
+    return body
+
+
+async def test_whatever_is_wrong_is_named_itself(in_process: Any) -> None:
+    """Every part of a body in turn becomes every wrong thing: the error names it, or what is
+    missing right below it, and never a place that cannot be."""
+    below = re.compile(r"(\[0\]|\.(type|role|name|function|allowed_tools|tools|mode|url|id|text))?")
+    refused = 0
+    async with in_process() as server:
+        model = server.kernel.chat_request
+        validate(model, EVERYTHING)
+        for at, value in itertools.product(places(EVERYTHING), WRONG):
+            try:
+                validate(model, changed(at, value))
+            except InvalidRequest as error:
+                refused += 1
+                place = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in at)[1:]
+                assert error.param is not None and error.param.startswith(place), (at, value)
+                assert below.fullmatch(error.param[len(place) :]), (at, value, error.param)
+                assert f"'{error.param}'" in error.message
+    assert refused > 200
 
 
 async def test_a_million_wrong_messages_are_one_error(in_process: Any) -> None:

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias, TypeVar
 from quart import Quart, Request, Websocket, g, request, websocket
 from quart_cors import cors
 
+from hookline.api.request_log import note_of_request
 from hookline.auth import is_loopback, key_required
 from hookline.config import Settings
 from hookline.errors import ConfigError, Forbidden, UnsupportedMedia
@@ -116,6 +117,7 @@ class _Guards:
             g.caller = Caller()
             return "", 204
         await self._check_key(request)
+        note_of_request().caller = g.caller.name
         self._check_body(request)
         return None
 

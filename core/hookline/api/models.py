@@ -12,6 +12,7 @@ from hookline.api.access import open_route
 from hookline.api.bodies import Health, Model, ModelList
 from hookline.api.describe import describe
 from hookline.api.http import json_response
+from hookline.config.check import did_you_mean, suggest
 from hookline.engine import Card
 from hookline.errors import NotFound
 from hookline.kernel import Kernel
@@ -36,8 +37,10 @@ def blueprint(kernel: Kernel) -> Blueprint:
         """One model."""
         entries = await asyncio.to_thread(list_models, kernel)
         if name not in entries:
+            name = name[:100]
+            meant = did_you_mean(suggest(name, entries)) or "."
             raise NotFound(
-                f"There is no model '{name[:100]}'. GET /v1/models lists those there are.",
+                f"There is no model '{name}'{meant} GET /v1/models lists those there are.",
                 param="model",
                 code="model_not_found",
             )

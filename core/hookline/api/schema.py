@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, cast
 
-import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from hookline.engine import Sampling
 from hookline.errors import InvalidRequest
-from hookline.messages import Message, without_nulls
+from hookline.messages import Message, field_error, without_nulls
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -120,7 +119,7 @@ class ChatRequest(GenerationFields):
     @model_validator(mode="after")
     def _top_needs_logprobs(self) -> ChatRequest:
         if self.top_logprobs and not self.logprobs:
-            raise _field_error("top_logprobs", "needs 'logprobs': true")
+            raise field_error("top_logprobs", "needs 'logprobs': true")
         return self
 
     @property
@@ -173,7 +172,7 @@ class TokenizeRequest(Body):
     @model_validator(mode="after")
     def _one_of_both(self) -> TokenizeRequest:
         if (self.text is None) == (self.messages is None):
-            raise _field_error("text", "give either 'text' or 'messages'")
+            raise field_error("text", "give either 'text' or 'messages'")
         return self
 
 
@@ -191,9 +190,3 @@ def _token_id(key: str, vocabulary: int) -> int:
             param="logit_bias",
         )
     return int(key)
-
-
-def _field_error(param: str, message: str) -> pydantic_core.PydanticCustomError:
-    return pydantic_core.PydanticCustomError(
-        "field_error", "{reason}", {"param": param, "reason": message}
-    )

@@ -14,6 +14,8 @@ Model = TypeVar("Model", bound=BaseModel)
 PATH_MAX = 120
 """Characters of a field's place in an error; keys are the client's own text."""
 
+_TAG_PROBLEMS = ("union_tag_invalid", "union_tag_not_found")
+
 
 def parse_json(data: bytes) -> dict[str, Any]:
     """A body as a JSON object. Raises InvalidJson: broken, too deep, not an object, not UTF-8."""
@@ -45,8 +47,7 @@ def invalid(error: ValidationError, data: Mapping[str, Any]) -> InvalidRequest:
         key=_how_telling,
     )
     param = _path(place)
-    raised = problem.get("ctx", {}).get("error")
-    message = str(raised) if raised is not None else problem["msg"]
+    message = _message(problem)
     return InvalidRequest(f"'{param}': {message.rstrip('.')}." if param else message, param=param)
 
 
@@ -58,17 +59,39 @@ def _how_telling(found: tuple[list[int | str], Mapping[str, Any]]) -> tuple[int,
 
 def _place(problem: Mapping[str, Any], data: Any) -> list[int | str]:
     """Where in the body a problem is, without the names of alternatives that pydantic adds."""
-    if "param" in problem.get("ctx", {}):
-        return [problem["ctx"]["param"]]
     place: list[int | str] = []
     *parents, last = problem["loc"] or ("",)
-    for step in parents:
-        if _is_in(data, step):
+    for step, following in zip(parents, problem["loc"][1:], strict=True):
+        if _is_in(data, step) and not _is_tag(data, step, following):
             place.append(step)
             data = data[step]
     if _is_in(data, last) or (problem["type"] == "missing" and last):
         place.append(last)
+    if problem["type"] in _TAG_PROBLEMS:
+        place.append(problem["ctx"]["discriminator"].strip("'"))
+    if "param" in problem.get("ctx", {}):
+        place.append(problem["ctx"]["param"])
     return place
+
+
+def _is_tag(data: Any, step: int | str, following: int | str) -> bool:
+    """Whether a step is the ``type`` of an object, which pydantic puts before the field that has
+    the same name."""
+    return step == following and isinstance(data, Mapping) and data.get("type") == step
+
+
+def _message(problem: Mapping[str, Any]) -> str:
+    context = problem.get("ctx", {})
+    if "error" in context:
+        return str(context["error"])
+    match problem["type"]:
+        case "union_tag_invalid":
+            return f"must be one of {context['expected_tags']}"
+        case "union_tag_not_found":
+            return "is missing"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "must be an object"
+    return str(problem["msg"])
 
 
 def _is_in(data: Any, step: int | str) -> bool:

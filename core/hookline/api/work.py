@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookline.api.choices import Choice
+from hookline.api.request_log import Note, note_of_request
 from hookline.api.request_scope import request_stack
 from hookline.api.usage import account, timings_body
 from hookline.engine import Job
@@ -28,6 +29,7 @@ class Work:
     kernel: Kernel
     exchange: Exchange
     stack: AsyncExitStack
+    note: Note = field(default_factory=note_of_request)
     choices: list[Choice] = field(default_factory=list)
     error: BaseException | None = field(
         default_factory=lambda: asyncio.CancelledError("the client left")
@@ -37,6 +39,7 @@ class Work:
     def begin(cls, kernel: Kernel, exchange: Exchange) -> Work:
         """At work from now until the request is over. Raises ShuttingDown."""
         work = cls(kernel, exchange, request_stack())
+        work.note.exchange = exchange
         work.stack.enter_context(kernel.at_work())
         work.stack.push_async_callback(work._settle)
         return work
@@ -89,6 +92,7 @@ class Work:
         return {"usage": self.exchange.usage.body(), "timings": timings, **closing}
 
     async def _settle(self) -> None:
+        self.note.left = isinstance(self.error, asyncio.CancelledError)
         if self.choices:
             account(self.exchange, self.choices)
         for choice in self.choices:

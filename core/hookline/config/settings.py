@@ -184,6 +184,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="How much is logged: debug, info, warning or error."
     )
+    log_requests: bool = Field(
+        True, description="One line for each request, at level info; never contents or keys."
+    )
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
     models: dict[str, ModelSettings] = Field(

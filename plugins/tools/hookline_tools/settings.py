@@ -79,16 +79,17 @@ class AllowedToolsChoice(BaseModel):
     allowed_tools: AllowedTools
 
 
+ChosenTools = Annotated[NamedTool | AllowedToolsChoice, Field(discriminator="type")]
+
+
 class ToolsFields(BaseModel):
     """What a request can ask for."""
 
     tools: list[Tool] = Field(
         default=[], max_length=MOST_TOOLS, description="Functions that the model may call."
     )
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | AllowedToolsChoice | None = (
-        Field(
-            None,
-            description="Whether it may call (auto), must (required, or a tool by name), or not.",
-        )
+    tool_choice: Literal["none", "auto", "required"] | ChosenTools | None = Field(
+        None,
+        description="Whether it may call (auto), must (required, or a tool by name), or not.",
     )
     parallel_tool_calls: bool = Field(True, description="Whether it may call several at once.")
