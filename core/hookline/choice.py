@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from hookline.config import Settings
@@ -30,7 +30,20 @@ def wanted(
     for name in named:
         if named.count(name) > 1 or name in off:
             raise ConfigError(f"'plugins' names the plugin '{name}' twice.")
+    if problems := [*_essential_and_off(settings, [*named, *extra])]:
+        raise ConfigError("\n".join(problems))
     return named
+
+
+def _essential_and_off(settings: Settings, names: Sequence[str]) -> Iterator[str]:
+    """A line for each essential plugin that is not in use."""
+    origin = settings.origins.around(("essential",))
+    where = "" if origin.kind == "default" else f"{origin}: "
+    for name in settings.essential:
+        if name not in names:
+            close = get_close_matches(name, names, 1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            yield f"{where}'essential' names '{name}', which is no plugin in use.{hint}"
 
 
 def named_in(
@@ -62,7 +75,7 @@ def _unknown_names(
             origin = settings.origins.around(key)
             where = what if origin.kind == "default" else f"{origin}: {what}"
             yield (
-                f"{where}: {unknown(name, sources)} Install it, or run: "
+                f"{where}: {unknown(name, sources)} Correct it, install that plugin, or run: "
                 f"hookline plugins disable {name}"
             )
 

@@ -11,7 +11,6 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TypeVar, cast
 
 import pluggy
@@ -64,7 +63,6 @@ def load_plugins(
     plugins += [_of_core(name, thing) for name, thing in (core or {}).items()]
     shaped = [(plugin, Shape.of(plugin)) for plugin in plugins]
     check(shaped, reserved, lambda hook: _adds(hook, sources.values()))
-    _check_essential_names(settings, plugins)
     _check_essential(plugins)
     for plugin in plugins:
         if plugin.state == "failed":
@@ -208,15 +206,6 @@ def _missing_module(source: PluginSource, error: ModuleNotFoundError) -> str:
 
 
 # Checked together
-
-
-def _check_essential_names(settings: Settings, plugins: Sequence[Plugin]) -> None:
-    names = [plugin.name for plugin in plugins]
-    for name in settings.essential:
-        if name not in names:
-            close = get_close_matches(name, names, 1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise ConfigError(f"'essential' names '{name}', which is no plugin in use.{hint}")
 
 
 def _adds(hook: str, sources: Iterable[PluginSource]) -> str | None:

@@ -18,13 +18,13 @@ from pydantic import BaseModel
 from hookline.api.schema import ChatRequest, SamplingFields
 from hookline.auth import Auth, network_rule
 from hookline.budget import enter
-from hookline.config import Settings, resolve_model
+from hookline.config import ModelSettings, Settings, resolve_model
 from hookline.config.check import did_you_mean, suggest
 from hookline.constraints import ConstraintSpec
 from hookline.discovery import load_plugins, request_model
 from hookline.documents import Document
 from hookline.engine import Engine, EngineStats, Grammar, Job, Sampling
-from hookline.engines import BuiltinEngines
+from hookline.engines import OWN_SETTINGS, BuiltinEngines
 from hookline.errors import (
     InvalidApiKey,
     InvalidRequest,
@@ -327,10 +327,7 @@ class Kernel:
         try:
             engine = await asyncio.to_thread(self.plugins.create_engine, self.model)
             if engine is None:
-                raise StartError(
-                    f"No engine '{self.model.engine}' for the model '{self.model.source}'. "
-                    "See [model] engine; 'hookline plugins list' shows what is installed."
-                )
+                raise StartError(_no_engine(self.model))
             self._engine = engine
             await engine.load(self._set_progress)
             self.template.use(engine.card)
@@ -354,6 +351,14 @@ class Kernel:
         loading.cancel()
         await asyncio.wait([loading])
         await self.stop_engine()
+
+
+def _no_engine(model: ModelSettings) -> str:
+    meant = did_you_mean(suggest(model.engine, OWN_SETTINGS))
+    return (
+        f"No engine '{model.engine}' for the model '{model.source}'{meant or '.'} [model] engine "
+        f"is auto, {', '.join(OWN_SETTINGS)}, or one of a plugin ('hookline plugins list')."
+    )
 
 
 def _template(settings: Settings) -> str | None:

@@ -196,3 +196,12 @@ def test_a_name_that_matches_nothing_is_told(run: Run, install: Install) -> None
     assert "'plugins': There is no plugin 'toolz'. Did you mean 'tools'?" in refusal
     as_json = json.loads(run("plugins", "doctor", "--json").stdout)
     assert as_json[0]["part"] == "environment"
+
+
+def test_an_essential_plugin_that_is_off_is_told(run: Run, install: Install) -> None:
+    configure("structured", more='essential = ["tools"]\n')
+    code, rows = doctor(run)
+    told = "hookline.toml:3: 'essential' names 'tools', which is no plugin in use."
+    assert code == 1
+    assert ["failed", "configuration", told] in rows
+    assert run("plugins", "check").stderr == f"Error: {told}\n"

@@ -76,8 +76,9 @@ def test_a_files_texts_are_taken_as_they_are() -> None:
     with pytest.raises(ConfigError) as error:
         checked('[plugin.search]\nnetworks = "a, b"\nstrict_count = "8"\n')
     assert str(error.value).splitlines() == [
-        "hookline.toml:3: [plugin.search] strict_count: must be a valid integer, not '8'",
-        "hookline.toml:2: [plugin.search] networks: must be a valid list, not 'a, b'",
+        "hookline.toml:3: [plugin.search] strict_count: must be a whole number, not '8'",
+        'hookline.toml:2: [plugin.search] networks: must be a list, such as ["one", "another"], '
+        "not 'a, b'",
     ]
 
 

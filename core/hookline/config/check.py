@@ -17,6 +17,17 @@ from hookline.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
 
+MISSING = "is required and not set"
+NO_TABLE = "must be a table"
+KINDS: Mapping[str, str] = {
+    "bool": "must be true or false",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "string": "must be a text",
+    "list": 'must be a list, such as ["one", "another"]',
+}
+"""What a setting of a kind must be, in TOML's words."""
+
 
 def validated(
     model: type[Model], values: Mapping[str, Any], origins: Origins, at: Key = ()
@@ -194,15 +205,22 @@ def _described(error: ValidationError, origins: Origins, at: Key, known: set[Key
 
 
 def _line(key: Key, detail: ErrorDetails, origins: Origins) -> str:
-    origin = origins.around(key)
-    message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
-    if detail["type"] == "missing":
-        message = "is required and not set"
-    elif detail["type"] in ("model_type", "model_attributes_type", "dict_type"):
-        message = "must be a table"
-    elif not any(is_secret(str(part)) for part in key) and _is_plain(detail["input"]):
+    origin, message = origins.around(key), _message(detail)
+    tells_all = message in (MISSING, NO_TABLE) or any(is_secret(str(part)) for part in key)
+    if not tells_all and _is_plain(detail["input"]):
         message += f", not {detail['input']!r}"
     return f"{place(key, origin)}: {message}"
+
+
+def _message(detail: ErrorDetails) -> str:
+    kind = detail["type"]
+    if kind == "missing":
+        return MISSING
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return NO_TABLE
+    message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    wanted = KINDS.get(kind.rpartition("_")[0]) if kind.endswith(("_type", "_parsing")) else None
+    return wanted or message
 
 
 def _is_plain(value: Any) -> bool:
