@@ -67,11 +67,15 @@ async def test_no_empty_choices_without_include_usage(on_port: Any, streamed: An
 
 
 async def test_include_usage_adds_one_chunk(on_port: Any, streamed: Any) -> None:
+    """Clients that add up the usage of all chunks get it once, whether they asked for it or not."""
     async with on_port() as server:
         events = await streamed(server, stream_options={"include_usage": True})
+        without = await streamed(server)
     *others, last = events.chunks
     assert last["choices"] == []
-    assert last["usage"] == others[-1]["usage"]
+    assert not any("usage" in chunk for chunk in others)
+    assert [chunk["usage"] for chunk in without.chunks if "usage" in chunk] == [last["usage"]]
+    assert "timings" in others[-1] and "timings" not in last
     assert last["usage"]["completion_tokens"] > 0
     assert all(len(chunk["choices"]) == 1 for chunk in others)
 

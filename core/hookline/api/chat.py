@@ -118,14 +118,15 @@ async def chunks(
         yield chunk(exchange, choice.index, {"role": "assistant", "content": ""}, extra=opening)
         opening = {}
     running = len(work.choices)
+    separate = chat.stream_options.include_usage
     with work.remembered():
         async with aclosing(events(work.choices)) as news:
             async for event in news:
                 running -= event.finish is not None
-                closing = work.complete() if not running else {}
+                closing = {} if running else work.complete(usage=not separate)
                 for data in event_chunks(exchange, chat, event, closing):
                     yield data
-    if chat.stream_options.include_usage:
+    if separate:
         usage = exchange.usage.body()
         yield {**envelope(exchange, "chat.completion.chunk"), "choices": [], "usage": usage}
 

@@ -137,13 +137,14 @@ async def chunks(
         opening = {}
     offsets = [len(echo) for echo in echoes]
     running = len(work.choices)
+    separate = asked.stream_options.include_usage
     with work.remembered():
         async with aclosing(events(work.choices)) as news:
             async for event in news:
                 running -= event.finish is not None
-                closing = work.complete() if not running else {}
+                closing = {} if running else work.complete(usage=not separate)
                 yield event_chunk(exchange, asked, event, offsets, closing)
-    if asked.stream_options.include_usage:
+    if separate:
         usage = exchange.usage.body()
         yield {**envelope(exchange, "text_completion"), "choices": [], "usage": usage}
 

@@ -83,13 +83,15 @@ class Work:
             self.stack.push_async_callback(generation.aclose)
             self.choices.append(Choice(index, job.prompt, generation, pipeline))
 
-    def complete(self) -> dict[str, Any]:
-        """The answer is complete: the closing fields, usage and timings."""
+    def complete(self, *, usage: bool = True) -> dict[str, Any]:
+        """The answer is complete: the closing fields, timings, and usage unless a chunk of its own
+        follows with it: clients add up what chunks say."""
         self.error = None
         account(self.exchange, self.choices)
         closing = self.kernel.plugins.closing_fields(self.exchange)
         timings = timings_body(self.exchange)
-        return {"usage": self.exchange.usage.body(), "timings": timings, **closing}
+        counted = {"usage": self.exchange.usage.body()} if usage else {}
+        return {**counted, "timings": timings, **closing}
 
     async def _settle(self) -> None:
         self.note.left = isinstance(self.error, asyncio.CancelledError)
