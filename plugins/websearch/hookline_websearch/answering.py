@@ -19,7 +19,7 @@ from hookline_websearch.queries import is_about_links, of_message
 from hookline_websearch.reading import Reads
 from hookline_websearch.research import Outcome, Research, Task
 from hookline_websearch.settings import WebSearchSettings
-from hookline_websearch.telling import header, room, source_body, summary, told
+from hookline_websearch.telling import header, parted, room, source_body, summary, told
 from hookline_websearch.turns import Finding, Turn, Turns, fitting, turn_of
 from hookline_websearch.urls import site_of
 
@@ -94,10 +94,12 @@ class Answering:
             added.append(told(first, outcome.sources, state.asked.question))
         for source in outcome.sources:
             exchange.add_source(source_body(source))
+        messages, following = parted(exchange.messages, state.asked.question)
         if text := "\n\n".join(filter(None, added)):
-            exchange.messages = with_user_text(exchange.messages, text)
+            messages = with_user_text(messages, text)
         if self._sees():
-            exchange.messages = with_pictures(exchange.messages, looks)
+            messages = with_pictures(messages, looks)
+        exchange.messages = [*messages, *following]
 
     async def sources(
         self, asked: Asked, language: str | None, time_range: TimeRange | None
