@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import pytest
+from click.testing import CliRunner, Result
 
+from hookline.cli import cli
 from hookline.cli.output import SILENT, human_size, log_as_warnings, print_table
+
+Run = Callable[..., Result]
 
 
 def test_into_a_pipe_rows_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,6 +29,24 @@ def test_on_a_terminal_there_is_a_table(
     assert "name" in out
     assert "[red]" in out
     assert "┃" in out
+
+
+def test_names_stay_whole_and_a_narrow_terminal_gets_blocks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    columns, rows = ("plugin", "state", "reason"), [("structured", "off", "long " * 20)]
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table(columns, rows)
+    assert "│ structured │ off   │ long long" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "dumb")  # nothing bold
+    print_table(columns, [*rows, ("tools", None, "short")])
+    reason = f"  reason: {'long ' * 20}"
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        *("structured", "  state: off", reason.rstrip()),
+        *("tools", "  reason: short"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,3 +68,12 @@ def test_logs_become_warnings_of_one_line(capsys: pytest.CaptureFixture[str]) ->
     with log_as_warnings(SILENT):
         log.critical("shown elsewhere")
     assert capsys.readouterr().err == "Warning: it failed: RuntimeError: why\n"
+
+
+@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": ""}, {"NO_COLOR": "1"}])
+def test_no_color_on_a_terminal(run: Run, environ: dict[str, str]) -> None:
+    result = CliRunner().invoke(cli, ["keys", "revoke"], env=environ, color=True)
+    assert "\x1b" not in result.output  # what click tells is never coloured
+    result = CliRunner().invoke(cli, ["--config", "none.toml", "quota"], env=environ, color=True)
+    assert "none.toml, named by --config, is no file" in result.output
+    assert ("\x1b[31m" in result.output) is (environ.get("NO_COLOR") != "1")

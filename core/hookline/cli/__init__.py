@@ -65,6 +65,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; errors that are foreseen, and Ctrl-C, end it with one line."""
+        if os.environ.get("NO_COLOR"):  # which click does not know, see no-color.org
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except HooklineError as error:

@@ -14,6 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+NAME_WIDTH = 24
+"""So many characters of what a row is about are never folded."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -24,16 +27,33 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Rows for people; into a pipe they go without a header, columns parted by tabs."""
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
-        for row in rows:
-            click.echo("\t".join("" if cell is None else str(cell) for cell in row))
+        for row in cells:
+            click.echo("\t".join(row))
         return
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    console = Console()
+    # names stay whole, and headers; the texts beside them are folded
+    widths = [*map(len, columns)]
+    widths[0] = max(widths[0], min(max((len(row[0]) for row in cells), default=0), NAME_WIDTH))
+    if sum(widths) + 3 * len(widths) + 1 > console.width:
+        _print_blocks(console, columns, cells)
+        return
+    table = Table(show_header=any(columns))
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(column, overflow="fold", min_width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows below each other, for a terminal that is too narrow for columns."""
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    Console().print(table)
+        console.print(Text(row[0], "bold"), soft_wrap=True)
+        for column, cell in zip(columns[1:], row[1:], strict=True):
+            if cell:
+                console.print(Text(f"  {column}: {cell}"), soft_wrap=True)
 
 
 def note(message: str) -> None:

@@ -66,10 +66,10 @@ def list_plugins(ctx: click.Context, url: str | None, as_json: bool) -> None:
 
 def _row(about: Mapping[str, Any]) -> tuple[object, ...]:
     fields, hooks, settings = (about[column] for column in ("fields", "hooks", "settings"))
-    # on a terminal a column of many names leaves no room for the others
-    shown = len(settings) if sys.stdout.isatty() else ", ".join(settings)
-    first = (about["name"], about["state"], about["version"], about["reason"])
-    return *first, ", ".join(fields), ", ".join(hooks), shown
+    first = (about["name"], about["state"], about["version"], about["reason"], ", ".join(fields))
+    if sys.stdout.isatty():  # columns of many names leave no room for the others; `info` has them
+        return *first, len(hooks), len(settings)
+    return *first, ", ".join(hooks), ", ".join(settings)
 
 
 def _say_whose_states(settings: Settings, running: Running | None) -> None:
