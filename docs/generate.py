@@ -27,7 +27,8 @@ DOCS = Path(__file__).parent
 MOMENTS = {
     "lifespan": "once, when the server starts",
     "routes": "once, when the server is built",
-    "commands": "once, when the command line needs a command that is not Hookline's own",
+    "commands": "once, when the command line needs a command that is not Hookline's own, and when "
+    "`hookline serve` starts, which tells of names that are taken",
     "list_models": "at each `GET /v1/models`",
     "create_engine": "once, after `lifespan`, in a thread",
     "authenticate": "at each request, before the body is read",
