@@ -142,3 +142,11 @@ def test_the_module_can_be_run(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hookline", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"hookline, version {__version__}\n"
+
+
+def test_a_command_of_a_plugin_that_is_off_says_so(run: Run) -> None:
+    Path("hookline.toml").write_text('plugins = ["*", "-knowledge"]\n')
+    result = run("knowledge", "list")
+    assert result.exit_code == 2
+    assert "the plugin 'knowledge' is off" in result.stderr
+    assert "hookline plugins info knowledge" in result.stderr

@@ -149,7 +149,7 @@ def reader(in_process: Any, on_port: Any) -> Start:
             clock=clock,
             settings={
                 "plugins": list(plugins),
-                "plugin": {"knowledge": table},
+                "plugin": {"knowledge": {"floor": 0.25, **table}},
                 **(settings or {}),
             },
             engine=engine or {},

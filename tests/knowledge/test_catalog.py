@@ -20,7 +20,7 @@ from hookline_knowledge.catalog import (
     files,
     members,
 )
-from hookline_knowledge.catalog.database import FILE_NAME
+from hookline_knowledge.catalog.database import FILE_NAME, MIGRATIONS
 from hookline_knowledge.problems import KnowledgeUnavailable
 
 CUT = Chunking(200, 40)
@@ -221,3 +221,61 @@ async def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
     newer.close()
     with pytest.raises(StartError, match="newer"):
         await Database(tmp_path).open()
+
+
+async def names_taken(catalog: Database, most: int | None = None) -> list[str]:
+    """All that wait, each taken and completed before the next."""
+    names = []
+    while member := await catalog.write(members.take, "me", None, most):
+        await catalog.write(members.complete, member, "me", 1)
+        names.append(member.file)
+    return names
+
+
+async def test_small_files_pass_large_ones_and_batches_take_turns(catalog: Database) -> None:
+    number, other = await add_collection(catalog), await add_collection(catalog, "other")
+    large = {"bytes": 50 << 20}
+    for id in ("l1", "l2"):
+        await add_member(catalog, number, await add_file(catalog, id, **large), batch="large")
+    for id in ("a1", "a2", "a3"):
+        await add_member(catalog, number, await add_file(catalog, id), batch="long")
+    assert (await taken(catalog)).file == "a1"  # begun now, whatever comes
+    for id in ("b1", "b2"):
+        await add_member(catalog, other, await add_file(catalog, id))
+    assert await names_taken(catalog, most=1 << 20) == ["a2", "b1", "a3", "b2"]
+    assert await names_taken(catalog) == ["l1", "l2"]
+
+
+async def test_a_large_file_does_not_wait_for_ever(catalog: Database) -> None:
+    number = await add_collection(catalog)
+    await add_member(catalog, number, await add_file(catalog, "large", bytes=1 << 20), batch="l")
+    order, running = [], None
+    for place in range(30):  # the next small one is there before the last is done
+        batch = f"b{place}"
+        await add_member(catalog, number, await add_file(catalog, batch), batch=batch)
+        member = await taken(catalog)
+        if running is not None:
+            await catalog.write(members.complete, running, "me", 1)
+        order.append((running := member).file)
+    assert 10 < order.index("large") < 20  # as long as 16 small ones, which are due before it
+
+
+async def test_a_catalog_of_the_first_version_goes_on(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE_NAME) as old:
+        for statement in MIGRATIONS[0]:
+            old.execute(statement)
+        old.execute(
+            "INSERT INTO files (id, name, purpose, bytes, hash, created) "
+            "VALUES ('f', 'f.txt', 'user_data', 1, 'h', 0)"
+        )
+        old.execute(
+            "INSERT INTO members (collection, file, attributes, chunk_tokens, overlap_tokens, "
+            "created) VALUES (1, 'f', '{}', 200, 40, 0)"
+        )
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    catalog = Database(tmp_path)
+    await catalog.open()
+    await add_member(catalog, 1, await add_file(catalog, "new"))
+    assert await names_taken(catalog) == ["f", "new"]
+    await catalog.close()

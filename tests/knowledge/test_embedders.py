@@ -292,22 +292,24 @@ async def test_a_busy_server_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "message"),
+    ("answers", "message", "later"),
     [
-        ([httpx.Response(401, text="bad key")], "status 401: bad key.*embedder_api_key"),
-        ([httpx.ConnectError("refused")] * 4, "ConnectError: refused"),
-        ([httpx.Response(400, text="no such model")], "refused: status 400: no such model"),
-        ([httpx.Response(200, text="<html>")], "no JSON object"),
-        ([httpx.Response(200, json={"data": [{"index": 0}]})], "no list of embeddings"),
-        ([httpx.Response(200, json={"data": []})], "0 embeddings of 1 texts"),
+        ([httpx.Response(401, text="bad key")], "status 401: bad key.*embedder_api_key", None),
+        ([httpx.ConnectError("refused")] * 4, "ConnectError: refused", "10"),
+        ([httpx.Response(503, text="busy")] * 4, "status 503: busy", "10"),
+        ([httpx.Response(400, text="no such model")], "refused: status 400: no such model", None),
+        ([httpx.Response(200, text="<html>")], "no JSON object", None),
+        ([httpx.Response(200, json={"data": [{"index": 0}]})], "no list of embeddings", None),
+        ([httpx.Response(200, json={"data": []})], "0 embeddings of 1 texts", None),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told(
-    answers: list[httpx.Response | Exception], message: str
+    answers: list[httpx.Response | Exception], message: str, later: str | None
 ) -> None:
     with pytest.raises(KnowledgeUnavailable, match=message) as refused:
         await connected(Api(*answers), embedder_model="m", embedder_api_key="sk-secret")
     assert "sk-secret" not in refused.value.message
+    assert refused.value.headers.get("Retry-After") == later  # only where waiting can help
 
 
 async def test_a_server_without_models_is_told() -> None:

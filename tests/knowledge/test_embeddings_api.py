@@ -13,6 +13,8 @@ import pytest
 from openai import AsyncOpenAI, BadRequestError
 
 from hookline import Embedder, Usage, hookimpl
+from hookline.hub import HubUnreachable
+from hookline_knowledge.embedders import opening
 
 
 @pytest.fixture
@@ -129,7 +131,22 @@ async def test_a_missing_model_is_told(in_process: Any, tmp_path: Path) -> None:
     assert response.status_code == 503
     assert response.json()["error"]["code"] == "knowledge_unavailable"
     assert "missing.gguf" in response.json()["error"]["message"]
-    assert response.headers["Retry-After"]
+    assert "Retry-After" not in response.headers  # waiting brings no file
+    assert response.headers["x-should-retry"] == "false"  # which OpenAI's clients obey
+
+
+async def test_a_hub_that_does_not_answer_can_be_tried_later(
+    in_process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*_: Any) -> None:
+        raise HubUnreachable("the hub does not answer")
+
+    monkeypatch.setattr(opening, "find_model", unreachable)
+    table = {"knowledge": {"embedder": "owner/repo"}}
+    async with in_process(settings={"plugins": ["knowledge"], "plugin": table}) as server:
+        response = await post(server, input="a")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
+    assert "x-should-retry" not in response.headers
 
 
 async def test_an_unknown_embedder_is_told(in_process: Any) -> None:

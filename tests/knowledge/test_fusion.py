@@ -1,27 +1,23 @@
-"""Rankings made one, neighbours made one."""
+"""Measures made one, neighbours made one."""
 
 from __future__ import annotations
 
+import pytest
+
 from hookline_knowledge.chunks import Chunk
-from hookline_knowledge.store.fusion import fused, with_neighbours_joined
+from hookline_knowledge.store.fusion import score, with_neighbours_joined
 from hookline_knowledge.store.records import Hit
 
 
 def hit(document: int, position: int, text: str, start: int, similarity: float = 0.5) -> Hit:
     chunk = Chunk(text, "page 1", 0, start, start + len(text))
-    return Hit(1, document, position, chunk, similarity)
+    return Hit(1, document, position, chunk, similarity, similarity / 2)
 
 
-def test_what_both_rankings_know_comes_first() -> None:
-    assert fused([["a", "b", "c"], ["c", "d"]]) == ["c", "a", "b", "d"]
-    assert fused([["a", "b"], []]) == ["a", "b"]
-    assert fused([[], []]) == []
-
-
-def test_fusing_counts_places_and_not_scores() -> None:
-    # 1/61 + 1/63 is more than 1/62 + 1/62, and that more than 1/61 alone
-    assert fused([["a", "b", "c"], ["c", "b", "a"], ["b"]])[0] == "b"
-    assert fused([["a", "x", "y"], ["z", "x", "a"]])[0] == "a"
+def test_scores_are_between_0_and_1_and_grow_with_both() -> None:
+    assert score(0.0, 0.0, 0.0) == 0 and score(1.0, 9.0, 9.0) == 1
+    assert score(0.5, 0.0, 9.0) < score(0.6, 0.0, 9.0) < score(0.6, 5.0, 9.0)
+    assert score(0.6, 4.5, 9.0) == pytest.approx(0.65 * 0.6 + 0.35 * 0.5)
 
 
 def test_neighbours_stand_in_the_better_ones_place() -> None:

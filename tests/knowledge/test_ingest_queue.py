@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hookline_knowledge import ingest
 from hookline_knowledge.catalog import Chunking
 from hookline_knowledge.chunks import Chunk
 from hookline_knowledge.worker import Worker
@@ -37,6 +40,32 @@ async def test_a_server_that_stops_goes_on_when_it_starts_again(reader: Any) -> 
         counts = (await at.openai.vector_stores.retrieve(store)).file_counts
         assert (counts.completed, counts.total) == (3, 3)
         assert await at.rows() == 3
+
+
+async def test_large_files_do_not_hold_up_small_ones(
+    reader: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "SMALL_BYTES", 50)
+    async with reader() as at:
+        usual = at.embedder.embed
+
+        async def embed(texts: Any, **more: Any) -> Any:
+            if texts[0].startswith("large"):
+                await asyncio.Event().wait()
+            return await usual(texts, **more)
+
+        at.embedder.embed = embed
+        files = [await at.file(f"large {n} " * 20, f"{n}.txt") for n in range(3)]
+        store = (await at.openai.vector_stores.create(name="Notes", file_ids=files)).id
+        while len(base_of(at).reader._running) < 2:
+            await asyncio.sleep(0.01)
+        small = await at.file("a little text")
+        added = await at.openai.vector_stores.files.create_and_poll(
+            small, vector_store_id=store, poll_interval_ms=20
+        )
+        assert added.status == "completed"
+        counts = (await at.openai.vector_stores.retrieve(store)).file_counts
+        assert (counts.completed, counts.in_progress) == (1, 3)
 
 
 async def test_what_a_killed_process_had_begun_is_done_anew(reader: Any) -> None:

@@ -22,6 +22,7 @@ from hookline_knowledge import KnowledgeSettings
 from hookline_knowledge.base import KnowledgeBase
 from hookline_knowledge.cli.adding import Adding, Summary
 from hookline_knowledge.cli.paths import files_of
+from hookline_knowledge.cli.show import documents_of
 from hookline_knowledge.cli.watching import Watched, watch_folders
 
 Run = Callable[..., Result]
@@ -156,3 +157,17 @@ async def test_watching(tmp_path: Path, word_embedder: Any) -> None:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
+
+
+async def test_a_name_that_is_no_text_is_told(tmp_path: Path, word_embedder: Any) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / os.fsdecode(b"bad\xff.txt")).write_text("the first text")
+    (folder / "a\u202eb.txt").write_text("the second text")
+    async with adding(tmp_path, word_embedder) as to:
+        summary = await to.add([str(folder)])
+        assert len(summary.added) == 1
+        ((path, reason),) = summary.failed.items()
+        assert path.encode() and "bad" in path and "UTF-8" in reason
+        (row,) = await documents_of(to.base, "Notes")
+        assert row["name"] == "ab.txt"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import openai
 import pytest
@@ -208,8 +208,18 @@ async def test_searches(reader: Any) -> None:
         )
         assert page.data[0].filename == "leave.txt" and page.data[0].content[0].text == LEAVE
         assert 0 < page.data[0].score <= 1
+        extra = page.data[0].model_extra or {}
+        assert 0 < extra["similarity"] <= 1 and extra["similarity"] != page.data[0].score
         both = await stores.search(store, query=["annual leave", "dogs on Fridays"])
         assert {result.filename for result in both.data[:2]} == {"leave.txt", "pets.txt"}
+        for asked in (page, both):
+            scores = [result.score for result in asked.data]
+            assert len(scores) == 2 and scores == sorted(scores, reverse=True)
+        best = {"score_threshold": page.data[0].score - 1e-6}
+        only = await stores.search(
+            "Notes", query="how many days of annual leave", ranking_options=cast(Any, best)
+        )
+        assert [result.filename for result in only.data] == ["leave.txt"]
         one = await stores.search(store, query="dogs leave", max_num_results=1)
         assert len(one.data) == 1
         strict = {"score_threshold": 0.99}
@@ -285,9 +295,6 @@ async def test_a_collection_expires_when_it_is_not_used(reader: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"name": "all"}, "name"),
-        ({"name": "c:7"}, "name"),
-        ({"name": "x" * 257}, "name"),
         ({"metadata": {"a": 1}}, "metadata.a"),
         ({"metadata": {str(n): "" for n in range(17)}}, "metadata"),
         ({"expires_after": {"anchor": "created_at", "days": 1}}, "expires_after.anchor"),
@@ -322,3 +329,67 @@ async def test_two_collections_of_one_name(reader: Any) -> None:
         refused = await at.server.chat("Hello?", knowledge="Twice")
         assert refused.status_code == 400
         assert refused.json()["error"]["code"] == "invalid_knowledge"
+
+
+async def test_null_is_what_openai_takes_it_for(reader: Any) -> None:
+    """Every field that OpenAI's types let be null, and those that other clients send so."""
+    async with reader() as at:
+        stores, client = at.openai.vector_stores, at.server.client
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("name", "description", "metadata", "expires_after", "file_ids", "chunking_strategy")
+        )
+        made = await client.post("/v1/vector_stores", json=nothing)
+        assert made.status_code == 200 and made.json()["name"] == ""
+        store = (await stores.create(name="Notes", metadata={"a": "b"})).id
+        days = {"anchor": "last_active_at", "days": 3}
+        await stores.update(store, expires_after=cast(Any, days))
+        same = await stores.update(store, name=None)
+        assert same.name == "Notes" and same.expires_after and same.metadata == {"a": "b"}
+        bare = await stores.update(store, name=None, expires_after=None, metadata=None)
+        assert (bare.name, bare.expires_after, bare.metadata) == ("Notes", None, {})
+
+        file = await at.file("one text")
+        path = f"/v1/vector_stores/{store}"
+        options = {"attributes": None, "chunking_strategy": None}
+        member = await client.post(f"{path}/files", json={"file_id": file, **options})
+        assert member.status_code == 200 and member.json()["attributes"] == {}
+        cleared = await stores.files.update(file, vector_store_id=store, attributes=None)
+        assert cleared.attributes == {}
+        for batch in (
+            {"file_ids": [file], "files": None, **options},
+            {"files": [{"file_id": file, **options}], "file_ids": None, **options},
+        ):
+            assert (await client.post(f"{path}/file_batches", json=batch)).status_code == 200
+        await at.until_idle()
+        for ranking in (None, {"ranker": None, "score_threshold": None}):
+            asked = {"filters": None, "max_num_results": None, "rewrite_query": None}
+            response = await client.post(
+                f"{path}/search", json={"query": "text", "ranking_options": ranking, **asked}
+            )
+            assert response.status_code == 200 and response.json()["data"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ({str(n): "" for n in range(17)}, "17 keys are too many; there can be 16"),
+        ({"k" * 65: "v"}, "has 65 characters; there can be 16 keys of 1 to 64"),
+        ({"": "v"}, "the key '' has 0 characters"),
+        ({"topic": "v" * 513}, "the value of 'topic' has 513 characters; .* at most 512"),
+    ],
+)
+async def test_pairs_that_are_too_much(reader: Any, pairs: dict[str, str], told: str) -> None:
+    async with reader() as at:
+        store = (await at.openai.vector_stores.create(name="n")).id
+        file = await at.file("one text")
+        stores = at.openai.vector_stores
+        for param, attempt in (
+            ("metadata", stores.create(metadata=pairs)),
+            ("metadata", stores.update(store, metadata=pairs)),
+            ("attributes", stores.files.create(store, file_id=file, attributes=pairs)),
+            ("attributes", stores.files.update(file, vector_store_id=store, attributes=pairs)),
+            ("attributes", stores.file_batches.create(store, file_ids=[file], attributes=pairs)),
+        ):
+            with pytest.raises(openai.BadRequestError, match=told) as refused:
+                await attempt
+            assert refused.value.param == param

@@ -5,6 +5,7 @@ defaults.
 """
 
 from hookline.config.check import validate_plugin_table
+from hookline.config.fields import MayBePath
 from hookline.config.origins import Origin, Origins
 from hookline.config.settings import (
     DEFAULT_MODEL,
@@ -28,6 +29,7 @@ __all__ = [
     "CorsSettings",
     "IsolationSettings",
     "LoadedSettings",
+    "MayBePath",
     "ModelSettings",
     "Origin",
     "Origins",

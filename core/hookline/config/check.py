@@ -6,12 +6,12 @@ import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from hookline.config.fields import decode, is_secret, item_type, members, submodel
+from hookline.config.fields import decode, is_secret, item_type, may_be_path, members, submodel
 from hookline.config.origins import Key, Origin, Origins
 from hookline.errors import ConfigError
 
@@ -116,9 +116,11 @@ def _fields(model: type[BaseModel]) -> dict[str, Any]:
     """Types by the names that a table may use, aliases too."""
     types: dict[str, Any] = {}
     for name, info in model.model_fields.items():
-        types[name] = info.annotation
+        types[name] = (
+            Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        )
         if info.alias:
-            types[info.alias] = info.annotation
+            types[info.alias] = types[name]
     return types
 
 
@@ -147,6 +149,9 @@ def _ready(annotation: Any, value: Any, origins: Origins, at: Key) -> Any:
         return [_ready(item, each, origins, (*at, i)) for i, each in enumerate(value)]
     if isinstance(value, str) and Path in members(annotation):
         return absolute(value, origin)
+    if isinstance(value, str) and value and (mark := may_be_path(annotation)):
+        path = absolute(value, origin)
+        return str(path) if mark.is_path(value, path) else value
     return value
 
 

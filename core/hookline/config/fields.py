@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -30,6 +31,23 @@ def members(annotation: Any) -> Iterator[Any]:
             yield from members(member)
     else:
         yield annotation
+
+
+@dataclass(frozen=True, slots=True)
+class MayBePath:
+    """Marks a text setting, in ``Annotated``, that holds a path or something else. Relative paths
+    become absolute like those of `Path` settings; ``is_path`` tells, of the text and of what it
+    would be as an absolute path, whether it is one."""
+
+    is_path: Callable[[str, Path], bool]
+
+
+def may_be_path(annotation: Any) -> MayBePath | None:
+    """The mark of a setting's type."""
+    if get_origin(annotation) is Annotated:
+        _, *marks = get_args(annotation)
+        return next((mark for mark in marks if isinstance(mark, MayBePath)), None)
+    return None
 
 
 def submodel(annotation: Any) -> type[BaseModel] | None:

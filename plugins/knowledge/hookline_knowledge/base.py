@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from hookline import Server
-from hookline_knowledge.catalog import Chunking
+from hookline_knowledge.catalog import Chunking, members
 from hookline_knowledge.chat.transform import Answering
 from hookline_knowledge.documents import reader
 from hookline_knowledge.embedding import embedder_of
@@ -19,6 +20,8 @@ from hookline_knowledge.pictures.gallery import Gallery
 from hookline_knowledge.search import Searcher
 from hookline_knowledge.settings import KnowledgeSettings
 from hookline_knowledge.store import Store
+
+log = logging.getLogger(__name__)
 
 FOLDER = "knowledge"
 MIB = 1024 * 1024
@@ -73,6 +76,21 @@ class KnowledgeBase:
             for store in self._stores:
                 await store.open()
             self._is_store_open = True
+            await self._tell_what_is_missing()
+
+    async def _tell_what_is_missing(self) -> None:
+        """Passages are all gone where ``uri`` means another place than before."""
+        known = await self.library.catalog.read(members.completed)
+        log.info("passages of %d documents are kept in %s", known, self.store.uri)
+        if known and not any([await store.count() for store in self._stores]):
+            log.warning(
+                "%s holds no passage of the %d documents that were added. If [plugin.knowledge] "
+                "uri was changed, or is relative to another folder than before (that of the file "
+                "that sets it counts), set it back or move the passages there; what is lost can "
+                "only be added again",
+                self.store.uri,
+                known,
+            )
 
     async def _close_stores(self) -> None:
         if self._is_store_open:

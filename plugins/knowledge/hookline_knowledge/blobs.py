@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookline import RequestTooLarge
+from hookline_knowledge.problems import telling_of_full_disk
 
 WRITE_BYTES = 1 << 18
 
@@ -35,11 +36,12 @@ class Blobs:
         return self._folder / hash[:2] / hash
 
     async def receive(self, parts: AsyncIterable[bytes], limit: int) -> Received:
-        """Writes bytes as they come, never many in memory; RequestTooLarge past ``limit``."""
+        """Writes bytes as they come, never many in memory; RequestTooLarge past ``limit``, and
+        StorageFull."""
         path = self._incoming / secrets.token_hex(8)
         digest, size = hashlib.sha256(), 0
         try:
-            with path.open("xb") as file:
+            with telling_of_full_disk(self._folder), path.open("xb") as file:
 
                 def write(data: bytes) -> None:
                     digest.update(data)

@@ -16,12 +16,16 @@ from hookline import ApiError
 from hookline_knowledge.catalog import Member, members
 from hookline_knowledge.library import Library
 from hookline_knowledge.parsing.unreadable import Unreadable
+from hookline_knowledge.problems import is_full_disk
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 """How soon what other processes added or removed is noticed."""
 HOUSEKEEPING_SECONDS = 30.0
+SPARE_PLACES = 1
+"""Beyond those that large files can fill, for small ones: nothing that is being read is put off."""
+SMALL_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ Raises Unreadable where the file is at fault, ApiError where something else is m
 
 
 class Ingest:
-    """Reads up to ``parallel`` files at once; of one batch, or whatever is waiting."""
+    """Reads up to ``parallel`` files at once, and one more where it is small; of one batch, or
+    whatever is waiting."""
 
     def __init__(
         self, library: Library, take_in: TakeIn, *, parallel: int, batch: str | None = None
@@ -97,13 +102,22 @@ class Ingest:
         if now >= self._next_housekeeping:
             self._next_housekeeping = now + HOUSEKEEPING_SECONDS
             await self._library.take_over()
+            await self._give_back_strays()
             await self._library.expire()
             await self._library.reap()
 
+    async def _give_back_strays(self) -> None:
+        """What is not read any more and could not be given back, as on a full disk."""
+        worker = self._library.worker.id
+        taken = await self._library.catalog.read(members.taken, worker)
+        for seq in set(taken) - set(self._running):
+            await self._library.give_back(worker, seq)
+
     async def _start_some(self) -> None:
         worker = self._library.worker.id
-        while len(self._running) < self._parallel:
-            member = await self._library.catalog.write(members.take, worker, self._batch)
+        while (free := self._parallel + SPARE_PLACES - len(self._running)) > 0:
+            most = SMALL_BYTES if free <= SPARE_PLACES else None
+            member = await self._library.catalog.write(members.take, worker, self._batch, most)
             if member is None:
                 return
             task = asyncio.create_task(self._read(member))
@@ -116,20 +130,26 @@ class Ingest:
 
     async def _read(self, member: Member) -> None:
         """One member from its bytes to its end, whatever that is."""
-        catalog, worker = self._library.catalog, self._library.worker.id
         try:
-            taken = await self._take_in(member)
-            await catalog.write(members.complete, member, worker, taken.bytes, taken.notes)
+            await self._conclude(member)
         except asyncio.CancelledError:
             pass  # unwanted, or the server ends
-        except Exception as error:
-            code, message = _reason(error)
-            await catalog.write(members.fail, member, worker, code, message)
+        except Exception:
+            log.exception("what became of a file could not be noted; it is read again later")
         # Not broken off by another cancel, or rows would stay that nobody knows of.
         tidying = asyncio.create_task(self._tidy(member))
         while not tidying.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.shield(tidying)
+
+    async def _conclude(self, member: Member) -> None:
+        catalog, worker = self._library.catalog, self._library.worker.id
+        try:
+            taken = await self._take_in(member)
+            await catalog.write(members.complete, member, worker, taken.bytes, taken.notes)
+        except Exception as error:
+            code, message = _reason(error)
+            await catalog.write(members.fail, member, worker, code, message)
 
     async def _tidy(self, member: Member) -> None:
         try:
@@ -145,4 +165,6 @@ def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, ApiError):
         return "server_error", error.message
     log.error("a file could not be read", exc_info=error)
+    if is_full_disk(error):
+        return "server_error", "There was no room left on the server's disk. Add the file again."
     return "server_error", "The server failed while it read the file. Its log has the details."

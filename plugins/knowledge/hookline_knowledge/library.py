@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -24,6 +23,7 @@ from hookline_knowledge.catalog import (
     files,
     members,
 )
+from hookline_knowledge.names import collection_name, is_id
 from hookline_knowledge.problems import CollectionNotFound, ambiguous, no_collection, no_file
 from hookline_knowledge.worker import Worker
 
@@ -140,6 +140,10 @@ class Library:
         except CollectionNotFound:
             if is_id(name):
                 raise
+            if not name.strip():
+                raise InvalidRequest(
+                    "The name of the collection is empty.", param="collection"
+                ) from None
             return await self.create_collection(name)
 
     async def create_collection(
@@ -150,8 +154,8 @@ class Library:
         metadata: dict[str, str] | None = None,
         expires_days: int | None = None,
     ) -> Collection:
-        """A new collection, empty. Raises InvalidRequest for a name that means something else."""
-        check_name(name)
+        """A new collection, empty. Raises InvalidRequest for a name that cannot be."""
+        name = collection_name(name)
         now = self.now
         return await self.catalog.write(
             collections.add,
@@ -246,18 +250,3 @@ class Library:
             if not await asyncio.to_thread(self.worker.is_alive, worker):
                 await self.give_back(worker)
         await asyncio.to_thread(self.worker.clean_up)
-
-
-def check_name(name: str) -> None:
-    """Raises InvalidRequest for a name that the field ``knowledge`` reads as something else."""
-    if name == "all" or is_id(name):
-        raise InvalidRequest(
-            f"'name': a collection cannot be called '{name[:100]}', which means all of them or is "
-            "an id.",
-            param="name",
-        )
-
-
-def is_id(name: str) -> bool:
-    """Whether a text has the form of a collection's id."""
-    return re.fullmatch(r"(c:|vs_).*", name, re.DOTALL) is not None

@@ -9,10 +9,10 @@ from hookline import InvalidRequest
 from hookline_knowledge.catalog import Collection, Member, StoredFile, collections, files, members
 from hookline_knowledge.embedding import EmbedderOf
 from hookline_knowledge.filters import Comparison, Compound, matches
+from hookline_knowledge.floors import Floors, strong
 from hookline_knowledge.library import Library
 from hookline_knowledge.pictures.gallery import Gallery, is_picture_url
 from hookline_knowledge.store import Hit, Query, Store
-from hookline_knowledge.store.fusion import fused
 
 TOUCH_SECONDS = 60
 SPARE_HITS = 4
@@ -21,11 +21,13 @@ SPARE_HITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a document. ``similarity`` is the cosine of query and passage, 0 to 1."""
+    """A stretch of a document. ``similarity`` is the cosine of query and passage, 0 to 1, and
+    ``score``, 0 to 1 too, takes the words that they share into account."""
 
     text: str
     location: str
     similarity: float
+    score: float
     file: str
     document: str
     member: Member
@@ -36,21 +38,26 @@ class Passage:
 
 
 class Searcher:
-    """Searches collections. ``floor`` is the similarity below which nothing is an answer."""
+    """Searches collections. ``floor`` is the similarity below which nothing is an answer; without
+    it that of the embedder counts."""
 
     def __init__(
         self,
         library: Library,
         store: Store,
         embedder: EmbedderOf,
-        floor: float,
+        floor: float | None,
         gallery: Gallery | None = None,
     ) -> None:
         self._library = library
         self._store = store
         self._embedder = embedder
-        self._floor = floor
+        self._floors = Floors(floor)
         self._gallery = gallery
+
+    async def strong(self) -> float:
+        """The similarity from which on a passage surely answers. Raises KnowledgeUnavailable."""
+        return strong(await self._floors.of(await self._embedder()))
 
     @property
     def sees(self) -> bool:
@@ -77,8 +84,7 @@ class Searcher:
         if not numbers or only == []:
             return []
         texts = [query for query in queries if not is_picture_url(query)]
-        least = self._floor if floor is None else floor
-        rankings = await self._by_text(texts, numbers, only, limit + SPARE_HITS, least)
+        rankings = await self._by_text(texts, numbers, only, limit + SPARE_HITS, floor)
         rankings += await self._pictures(queries, numbers, only, limit + SPARE_HITS)
         await self._touch(among)
         return (await self._passages(_merged(rankings)))[:limit]
@@ -89,15 +95,16 @@ class Searcher:
         numbers: Sequence[int],
         only: Sequence[int] | None,
         limit: int,
-        floor: float,
+        floor: float | None,
     ) -> list[list[Hit]]:
         if not texts:
             return []
         embedder = await self._embedder()
+        least = await self._floors.of(embedder) if floor is None else floor
         vectors = await embedder.embed(texts, kind="query")
         return [
             await self._store.search(
-                Query(text, vector, embedder.name, numbers, only, limit, floor)
+                Query(text, vector, embedder.name, numbers, only, limit, least)
             )
             for text, vector in zip(texts, vectors, strict=True)
         ]
@@ -144,17 +151,16 @@ class Searcher:
 
 
 def _passage(hit: Hit, member: Member, file: StoredFile) -> Passage:
-    return Passage(hit.text, hit.location, hit.similarity, file.id, file.name, member)
+    return Passage(
+        *(hit.text, hit.location, hit.similarity, hit.score, file.id, file.name), member=member
+    )
 
 
 def _merged(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Several rankings as one; each hit with its best similarity."""
-    if len(rankings) == 1:
-        return list(rankings[0])
+    """Several rankings as one; each hit as the query has it that it answers best."""
     best: dict[tuple[int, int], Hit] = {}
     for hit in (hit for ranking in rankings for hit in ranking):
         key = (hit.document, hit.position)
-        if key not in best or best[key].similarity < hit.similarity:
+        if key not in best or best[key].score < hit.score:
             best[key] = hit
-    order = fused([[(hit.document, hit.position) for hit in ranking] for ranking in rankings])
-    return [best[key] for key in order]
+    return sorted(best.values(), key=lambda hit: -hit.score)

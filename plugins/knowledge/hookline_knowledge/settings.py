@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from hookline.config import MayBePath
 from hookline_knowledge.chat.settings import ChatSettings
 from hookline_knowledge.parsing.settings import ParsingSettings
 from hookline_knowledge.pictures.settings import PictureSettings
+
+
+def _is_model_file(embedder: str, path: Path) -> bool:
+    """Whether an embedder is a file or folder here: neither an address nor a name on the hub."""
+    if embedder.startswith(("./", "../", "/", "~")):
+        return True
+    if "://" in embedder or ":" in embedder:
+        return False
+    return embedder.endswith(".gguf") or ("/" in embedder and path.exists())
 
 
 class KnowledgeSettings(BaseModel):
@@ -14,7 +27,7 @@ class KnowledgeSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    embedder: str = Field(
+    embedder: Annotated[str, MayBePath(_is_model_file)] = Field(
         "minilm",
         min_length=1,
         description="What turns text into vectors: 'minilm', a .gguf file, owner/repo[:file] of "
@@ -35,7 +48,7 @@ class KnowledgeSettings(BaseModel):
     document_prefix: str | None = Field(
         None, description="Written before each passage; by default what the model was trained with."
     )
-    uri: str | None = Field(
+    uri: Annotated[str | None, MayBePath(lambda uri, _: "://" not in uri)] = Field(
         None,
         description="Where the collections are kept: a folder, or s3://bucket/path; by default "
         "'knowledge' in data_dir.",
@@ -45,12 +58,13 @@ class KnowledgeSettings(BaseModel):
         description="How s3:// is reached: region, endpoint, allow_http, access_key_id, "
         "secret_access_key.",
     )
-    floor: float = Field(
-        0.25,
+    floor: float | None = Field(
+        None,
         ge=0,
         le=1,
         description="Least similarity of a passage to the question, 0 to 1; below it nothing is "
-        "an answer.",
+        "an answer. By default 0.25 with minilm, and with other models what is measured when they "
+        "are first asked.",
     )
     chunk_tokens: int = Field(
         200, ge=16, le=4096, description="Most tokens of a passage, of the embedding model's."

@@ -162,11 +162,13 @@ class FileBatch(_Answer):
 
 
 class SearchResult(_Answer):
-    """A passage; ``score`` is its similarity, 0 to 1."""
+    """A passage. ``similarity`` is the cosine of the vectors of query and passage, ``score`` takes
+    their words into account too; both are from 0 to 1, and results are ordered by ``score``."""
 
     file_id: str
     filename: str
     score: float
+    similarity: float
     attributes: Attributes
     content: list[Content]
 

@@ -22,51 +22,62 @@ BATCH_EXPIRES_SECONDS = 30 * 86400
 """OpenAI's default for files of purpose ``batch``."""
 
 
-def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
-    """Adds the routes."""
-    library, server = base.library, base.server.settings.server
+class FileRoutes:
+    """Files, whether they are in a collection or not."""
 
-    @routes.post("/v1/files")
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._library = base.library
+
     @accepts(MULTIPART)
     @describe(request=FileForm, request_type=MULTIPART, response=FileObject)
-    async def create_file() -> Response:
+    async def create_file(self) -> Response:
         """Keeps a file, sent as a form with the fields ``file`` and ``purpose``."""
+        server = self._base.server.settings.server
         form = await read_form(
             request,
-            library.blobs,
-            limit=min(base.file_bytes, int(server.max_body_mb * 1024 * 1024)),
+            self._library.blobs,
+            limit=min(self._base.file_bytes, int(server.max_body_mb * 1024 * 1024)),
             idle_seconds=server.body_timeout,
         )
-        return json_response(file_body(await _kept(base, form)))
+        return json_response(file_body(await _kept(self._base, form)))
 
-    @routes.get("/v1/files")
     @describe(response=FileList)
-    async def list_files() -> Response:
+    async def list_files(self) -> Response:
         """All files, newest first."""
         asked = query(FilesQuery)
-        await library.expire()
-        page = await page_of(library.catalog, files.page, asked.cursor, asked.purpose, library.now)
+        await self._library.expire()
+        page = await page_of(
+            self._library.catalog, files.page, asked.cursor, asked.purpose, self._library.now
+        )
         return json_response(page_body(page, [file_body(file) for file in page.items]))
 
-    @routes.get("/v1/files/<file_id>")
     @describe(response=FileObject)
-    async def retrieve_file(file_id: str) -> Response:
+    async def retrieve_file(self, file_id: str) -> Response:
         """One file."""
-        return json_response(file_body(await library.file(file_id)))
+        return json_response(file_body(await self._library.file(file_id)))
 
-    @routes.delete("/v1/files/<file_id>")
     @describe(response=FileDeleted)
-    async def delete_file(file_id: str) -> Response:
+    async def delete_file(self, file_id: str) -> Response:
         """Removes a file, from all collections too."""
-        await library.file(file_id)
-        await library.remove_file(file_id)
+        await self._library.file(file_id)
+        await self._library.remove_file(file_id)
         return json_response(deleted_body(file_id, "file"))
 
-    @routes.get("/v1/files/<file_id>/content")
     @describe(content_type="application/octet-stream")
-    async def file_content(file_id: str) -> Response:
+    async def file_content(self, file_id: str) -> Response:
         """The bytes of a file."""
-        return _download(base, await library.file(file_id))
+        return _download(self._base, await self._library.file(file_id))
+
+
+def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
+    """Adds the routes."""
+    here = FileRoutes(base)
+    routes.post("/v1/files")(here.create_file)
+    routes.get("/v1/files")(here.list_files)
+    routes.get("/v1/files/<file_id>")(here.retrieve_file)
+    routes.delete("/v1/files/<file_id>")(here.delete_file)
+    routes.get("/v1/files/<file_id>/content")(here.file_content)
 
 
 async def _kept(base: KnowledgeBase, form: Form) -> StoredFile:

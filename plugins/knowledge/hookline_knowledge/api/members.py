@@ -27,33 +27,34 @@ from hookline_knowledge.problems import no_member
 
 POLL_AFTER_MS = 250
 """How soon an SDK that polls is to ask again."""
+PATH = "/v1/vector_stores/<path:vector_store_id>/files"
 
 
-def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
-    """Adds the routes."""
-    library = base.library
-    path = "/v1/vector_stores/<vector_store_id>/files"
+class MemberRoutes:
+    """Files in collections."""
 
-    @routes.post(path)
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._library = base.library
+
     @describe(request=CreateMember, response=VectorStoreFile)
-    async def create_vector_store_file(vector_store_id: str) -> Response:
+    async def create_vector_store_file(self, vector_store_id: str) -> Response:
         """Puts a file into a collection and begins to read it."""
         asked = validate(CreateMember, await read_json())
-        collection = await library.open_collection(vector_store_id)
-        cut = chunking(asked.chunking_strategy, base.chunking)
+        collection = await self._library.open_collection(vector_store_id)
+        cut = chunking(asked.chunking_strategy, self._base.chunking)
         wanted = [(asked.file_id, asked.attributes, cut)]
-        (member,) = await library.add_members(collection, wanted)
-        base.reader.wake()
+        (member,) = await self._library.add_members(collection, wanted)
+        self._base.reader.wake()
         return json_response(member_body(member, collection))
 
-    @routes.get(path)
     @describe(response=VectorStoreFileList)
-    async def list_vector_store_files(vector_store_id: str) -> Response:
+    async def list_vector_store_files(self, vector_store_id: str) -> Response:
         """The files of a collection, newest first; of one status with ``filter``."""
         asked = query(MembersQuery)
-        collection = await library.collection(vector_store_id)
+        collection = await self._library.collection(vector_store_id)
         page = await page_of(
-            library.catalog,
+            self._library.catalog,
             members.page,
             asked.cursor,
             collection=collection.number,
@@ -62,44 +63,40 @@ def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
         data = [member_body(member, collection) for member in page.items]
         return json_response(page_body(page, data))
 
-    @routes.get(f"{path}/<file_id>")
     @describe(response=VectorStoreFile)
-    async def retrieve_vector_store_file(vector_store_id: str, file_id: str) -> Response:
+    async def retrieve_vector_store_file(self, vector_store_id: str, file_id: str) -> Response:
         """One file of a collection, with its status."""
-        collection = await library.collection(vector_store_id)
-        member = await _member(base, collection, file_id)
+        collection = await self._library.collection(vector_store_id)
+        member = await self._member(collection, file_id)
         response = json_response(member_body(member, collection))
         response.headers["openai-poll-after-ms"] = str(POLL_AFTER_MS)
         return response
 
-    @routes.post(f"{path}/<file_id>")
     @describe(request=UpdateMember, response=VectorStoreFile)
-    async def update_vector_store_file(vector_store_id: str, file_id: str) -> Response:
+    async def update_vector_store_file(self, vector_store_id: str, file_id: str) -> Response:
         """Replaces the attributes of a file in a collection."""
         asked = validate(UpdateMember, await read_json())
-        collection = await library.open_collection(vector_store_id)
-        member = await _member(base, collection, file_id)
-        member = await library.catalog.write(
+        collection = await self._library.open_collection(vector_store_id)
+        member = await self._member(collection, file_id)
+        member = await self._library.catalog.write(
             members.set_attributes, member.seq, asked.attributes or {}
         )
         return json_response(member_body(member, collection))
 
-    @routes.delete(f"{path}/<file_id>")
     @describe(response=VectorStoreFileDeleted)
-    async def delete_vector_store_file(vector_store_id: str, file_id: str) -> Response:
+    async def delete_vector_store_file(self, vector_store_id: str, file_id: str) -> Response:
         """Takes a file out of a collection; the file itself stays."""
-        collection = await library.collection(vector_store_id)
-        await _member(base, collection, file_id)
-        await library.remove_member(collection, file_id)
+        collection = await self._library.collection(vector_store_id)
+        await self._member(collection, file_id)
+        await self._library.remove_member(collection, file_id)
         return json_response(deleted_body(file_id, "vector_store.file.deleted"))
 
-    @routes.get(f"{path}/<file_id>/content")
     @describe(response=FileContent)
-    async def vector_store_file_content(vector_store_id: str, file_id: str) -> Response:
+    async def vector_store_file_content(self, vector_store_id: str, file_id: str) -> Response:
         """What was read from a file, in order, with the place of each part."""
-        collection = await library.open_collection(vector_store_id)
-        member = await _member(base, collection, file_id)
-        chunks = merged(await base.store.chunks(member.seq))
+        collection = await self._library.open_collection(vector_store_id)
+        member = await self._member(collection, file_id)
+        chunks = merged(await self._base.store.chunks(member.seq))
         data = [{"type": "text", "text": each.text, "location": each.location} for each in chunks]
         return json_response(
             {
@@ -110,9 +107,19 @@ def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
             }
         )
 
+    async def _member(self, collection: Collection, file_id: str) -> Member:
+        member = await self._library.catalog.read(members.find, collection.number, file_id)
+        if member is None:
+            raise no_member(file_id, collection.id)
+        return member
 
-async def _member(base: KnowledgeBase, collection: Collection, file_id: str) -> Member:
-    member = await base.library.catalog.read(members.find, collection.number, file_id)
-    if member is None:
-        raise no_member(file_id, collection.id)
-    return member
+
+def add_routes(routes: Blueprint, base: KnowledgeBase) -> None:
+    """Adds the routes."""
+    here = MemberRoutes(base)
+    routes.post(PATH)(here.create_vector_store_file)
+    routes.get(PATH)(here.list_vector_store_files)
+    routes.get(f"{PATH}/<file_id>")(here.retrieve_vector_store_file)
+    routes.post(f"{PATH}/<file_id>")(here.update_vector_store_file)
+    routes.delete(f"{PATH}/<file_id>")(here.delete_vector_store_file)
+    routes.get(f"{PATH}/<file_id>/content")(here.vector_store_file_content)

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from quart import request
 
 from hookline.routes import validate
+from hookline_knowledge.api.pairs import AttributeMap, Metadata
 from hookline_knowledge.catalog import Chunking, Cursor
 from hookline_knowledge.filters import Filter
 
 MOST_FILES = 2000
 """Files of one batch."""
 
-Key = Annotated[str, Field(min_length=1, max_length=64)]
-Metadata = Annotated[dict[Key, Annotated[str, Field(max_length=512)]], Field(max_length=16)]
-Value = (
-    Annotated[bool, Strict()]
-    | Annotated[int, Strict()]
-    | Annotated[float, Strict()]
-    | Annotated[str, Field(max_length=512)]
-)
-AttributeMap = Annotated[dict[Key, Value], Field(max_length=16)]
 FileIds = Annotated[list[str], Field(max_length=MOST_FILES)]
 Purpose = Literal["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]
 Order = Literal["asc", "desc"]
@@ -104,7 +96,7 @@ class FileForm(Body):
 class CreateVectorStore(Body):
     """A new collection."""
 
-    name: str | None = Field(None, max_length=256, description="What people call it.")
+    name: str | None = Field(None, description="What people call it.")
     description: str | None = Field(None, max_length=512)
     file_ids: FileIds = Field([], description="Files to begin with.")
     chunking_strategy: ChunkingStrategy | None = None
@@ -113,11 +105,11 @@ class CreateVectorStore(Body):
 
 
 class UpdateVectorStore(BaseModel):
-    """Changes of a collection; what is left out stays, null takes away."""
+    """Changes of a collection; what is left out stays, null takes away all but the name."""
 
     model_config = ConfigDict(extra="ignore")
 
-    name: str | None = Field(None, min_length=1, max_length=256)
+    name: str | None = Field(None, min_length=1)
     description: str | None = Field(None, max_length=512)
     expires_after: ExpiresAfter | None = None
     metadata: Metadata | None = None
@@ -170,7 +162,7 @@ class RankingOptions(Body):
     """How results are chosen."""
 
     ranker: str = Field("auto", description="There is one, whatever this says.")
-    score_threshold: float = Field(0.0, ge=0, le=1, description="Least similarity, 0 to 1.")
+    score_threshold: float = Field(0.0, ge=0, le=1, description="Least score, 0 to 1.")
 
 
 class SearchVectorStore(Body):

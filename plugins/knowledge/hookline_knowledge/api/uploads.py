@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from quart import Request
 from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
@@ -15,6 +14,7 @@ from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDeco
 from hookline import InvalidRequest, UnsupportedMedia
 from hookline.routes import paced_body
 from hookline_knowledge.blobs import Blobs, Received, too_large
+from hookline_knowledge.names import document_name
 
 MULTIPART = "multipart/form-data"
 FIELD_BYTES = 4096
@@ -22,7 +22,6 @@ SLICE_BYTES = 1 << 16
 BUFFER_BYTES = 1 << 18
 """What the decoder may hold: a slice, and the headers of a part."""
 MOST_PARTS = 32
-LONGEST_NAME = 255
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ class _Reading:
                 f"'{event.name[:100]}'.",
                 param="file",
             )
-        self.result.name = file_name(event.filename)
+        self.result.name = document_name(event.filename)
         self.result.media_type = event.headers.get("Content-Type")
         self.result.received = await self._blobs.receive(self._part(), self._limit)
 
@@ -128,19 +127,6 @@ class _Reading:
             self._waiting = memoryview(data)
         part, self._waiting = self._waiting[:SLICE_BYTES], self._waiting[SLICE_BYTES:]
         return bytes(part)
-
-
-def file_name(sent: str) -> str:
-    """A name that is only a name: no folders, nothing that is not seen, not too long."""
-    name = PurePosixPath(sent.replace("\\", "/")).name
-    name = re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]", "", name
-    )
-    stem, dot, suffix = name.strip().rpartition(".")
-    if len(name) > LONGEST_NAME and dot:
-        name = f"{stem[: LONGEST_NAME - len(suffix) - 1]}.{suffix}"
-    name = name[:LONGEST_NAME].strip()
-    return name if name.strip(".") else "file"
 
 
 def nested(fields: dict[str, str]) -> dict[str, object]:

@@ -11,6 +11,7 @@ from typing import Any
 from hookline_knowledge.catalog.pages import Cursor, Listing, Page
 from hookline_knowledge.catalog.records import Collection, Counts
 from hookline_knowledge.catalog.states import CURRENT
+from hookline_knowledge.names import plain
 
 _SHORT_ID = re.compile(r"c:([1-9][0-9]{0,17})")
 _COUNTS = """
@@ -33,7 +34,8 @@ def add(connection: sqlite3.Connection, /, **values: Any) -> Collection:
 
 
 def find(connection: sqlite3.Connection, name: str) -> list[Collection]:
-    """The collection with that id, be it ``vs_…`` or ``c:3``; else all open ones of that name."""
+    """The collection with that id, be it ``vs_…`` or ``c:3``; else all open ones of that name, as
+    it was asked for or in its plain writing. None is found by an empty name."""
     short = _SHORT_ID.fullmatch(name)
     rows = connection.execute(
         "SELECT * FROM collections WHERE (id = ? OR number = ?) AND state != 'deleting'",
@@ -41,7 +43,9 @@ def find(connection: sqlite3.Connection, name: str) -> list[Collection]:
     ).fetchall()
     if not rows:
         rows = connection.execute(
-            "SELECT * FROM collections WHERE name = ? AND state = 'open' ORDER BY number", (name,)
+            "SELECT * FROM collections WHERE name IN (?, ?) AND name != '' AND state = 'open' "
+            "ORDER BY number",
+            (name, plain(name)),
         ).fetchall()
     return [Collection.of(row) for row in rows]
 

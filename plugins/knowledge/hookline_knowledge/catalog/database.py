@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hookline import StartError
-from hookline_knowledge.problems import KnowledgeUnavailable
+from hookline_knowledge.problems import KnowledgeUnavailable, telling_of_full_disk
 
 FILE_NAME = "catalog.db"
 BUSY_SECONDS = 15.0
@@ -79,6 +79,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             cancelled INTEGER NOT NULL DEFAULT 0
         ) STRICT""",
     ),
+    (
+        "ALTER TABLE members ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX members_in_turn ON members (turn, seq) WHERE status = 'in_progress'",
+        """CREATE INDEX members_in_queues ON members (coalesce(batch, collection), turn)
+            WHERE status = 'in_progress'""",
+        "CREATE INDEX members_taken ON members (worker, turn) WHERE worker IS NOT NULL",
+    ),
 )
 """Statements by schema version; ``PRAGMA user_version`` says how many sets a file has seen."""
 
@@ -136,11 +143,13 @@ class Database:
         *args: P.args,
         **named: P.kwargs,
     ) -> Result:
-        """Runs a change as one transaction: all of it, or nothing where it raises."""
+        """Runs a change as one transaction: all of it, or nothing where it raises, as for a full
+        disk StorageFull."""
         connection = self._connection
-        return await self._in_thread(
-            lambda: _transaction(connection, lambda db: work(db, *args, **named))
-        )
+        with telling_of_full_disk(self.path.parent):
+            return await self._in_thread(
+                lambda: _transaction(connection, lambda db: work(db, *args, **named))
+            )
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -167,10 +176,11 @@ def _transaction(
     connection.execute("BEGIN IMMEDIATE")
     try:
         result = work(connection)
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite itself ends one that finds the disk full
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
     return result
 
 

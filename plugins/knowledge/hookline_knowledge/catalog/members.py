@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from hookline_knowledge.catalog.pages import Cursor, Listing, Page
 from hookline_knowledge.catalog.records import Attributes, Chunking, Member
 from hookline_knowledge.catalog.states import CURRENT, SEARCHED
+from hookline_knowledge.catalog.turns import next_turn
 
 
 def add(
@@ -41,10 +42,10 @@ def add(
         supersede(connection, found)
     row = connection.execute(
         "INSERT INTO members (collection, file, attributes, chunk_tokens, overlap_tokens, created, "
-        "batch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *",
+        "batch, turn) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
         (
-            *(collection, file, json.dumps(attributes)),
-            *(chunking.tokens, chunking.overlap, now, batch),
+            *(collection, file, json.dumps(attributes), chunking.tokens, chunking.overlap),
+            *(now, batch, next_turn(connection, collection, file, batch)),
         ),
     ).fetchone()
     return Member.of(row)
@@ -118,6 +119,14 @@ def searchable(connection: sqlite3.Connection, collections: Sequence[int]) -> li
     return [Member.of(row) for row in rows]
 
 
+def completed(connection: sqlite3.Connection) -> int:
+    """How many members have passages in the store."""
+    (count,) = connection.execute(
+        f"SELECT count(*) FROM members WHERE {SEARCHED}"  # noqa: S608 our own text
+    ).fetchone()
+    return int(count)
+
+
 def set_attributes(connection: sqlite3.Connection, seq: int, attributes: Attributes) -> Member:
     """Replaces the attributes of a member."""
     row = connection.execute(
@@ -137,13 +146,20 @@ def remove(connection: sqlite3.Connection, collection: int, file: str) -> None:
 # The way through the workers
 
 
-def take(connection: sqlite3.Connection, worker: str, batch: str | None = None) -> Member | None:
-    """The oldest member that nobody works on, now that worker's; of a batch, or of all."""
+def take(
+    connection: sqlite3.Connection,
+    worker: str,
+    batch: str | None = None,
+    most_bytes: int | None = None,
+) -> Member | None:
+    """The member whose turn it is and that nobody works on, now that worker's; of a batch, or of
+    all, and of files that are not larger."""
     row = connection.execute(
-        "UPDATE members SET worker = ? WHERE seq = (SELECT seq FROM members WHERE "
-        "status = 'in_progress' AND worker IS NULL AND (? IS NULL OR batch = ?) "
-        "ORDER BY seq LIMIT 1) RETURNING *",
-        (worker, batch, batch),
+        "UPDATE members SET worker = :worker WHERE seq = (SELECT seq FROM members WHERE "
+        "status = 'in_progress' AND worker IS NULL AND (:batch IS NULL OR batch = :batch) "
+        "AND (:most IS NULL OR (SELECT bytes FROM files WHERE id = file) <= :most) "
+        "ORDER BY turn, seq LIMIT 1) RETURNING *",
+        {"worker": worker, "batch": batch, "most": most_bytes},
     ).fetchone()
     return Member.of(row) if row else None
 

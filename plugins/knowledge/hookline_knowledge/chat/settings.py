@@ -28,11 +28,12 @@ class ChatSettings(BaseModel):
         description="Whether the model may write the query where the last message alone finds "
         "little and is short: 'and the second one?'",
     )
-    strong_similarity: float = Field(
-        0.5,
+    strong_similarity: float | None = Field(
+        None,
         ge=0,
         le=1,
-        description="From this similarity on the last message alone is question enough.",
+        description="From this similarity on the last message alone is question enough; by "
+        "default a third of the way from 'floor' to 1, which is 0.5 with minilm.",
     )
     snippet_characters: int = Field(
         300, ge=0, le=10_000, description="Most characters of a source's snippet."

@@ -74,9 +74,11 @@ class Answering:
         settings, search = self._settings, self._searcher.search
         queries = [asked.question, *asked.pictures]
         found = await search(asked.among, queries, limit=settings.passages)
-        if found and found[0].similarity >= settings.strong_similarity:
-            return found
         if settings.rewrite == "never" or not can_depend(asked.said):
+            return found
+        strong = settings.strong_similarity
+        strong = await self._searcher.strong() if strong is None else strong
+        if any(passage.similarity >= strong for passage in found):
             return found
         queries.append(await rewritten(self._server, asked.said))
         return await search(asked.among, queries, limit=settings.passages)

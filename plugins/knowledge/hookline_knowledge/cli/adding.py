@@ -15,7 +15,8 @@ from hookline import ApiError
 from hookline_knowledge.base import KnowledgeBase
 from hookline_knowledge.blobs import read_file
 from hookline_knowledge.catalog import Collection, Member, batches, collections, files, members
-from hookline_knowledge.cli.paths import files_of
+from hookline_knowledge.cli.paths import files_of, is_text
+from hookline_knowledge.names import document_name
 
 PURPOSE = "user_data"
 POLL_SECONDS = 0.1
@@ -85,6 +86,9 @@ class Adding:
     async def _send(self, path: Path, batch: str, summary: Summary) -> str | None:
         """Copies a file and queues it; None where it is there already or cannot be had."""
         library = self.base.library
+        if not is_text(str(path)):
+            summary.failed[repr(str(path))] = "its name or folder is not UTF-8; rename it"
+            return None
         try:
             received = await library.blobs.receive(read_file(path), self.base.file_bytes)
         except (OSError, ApiError) as error:
@@ -95,7 +99,9 @@ class Adding:
             library.blobs.discard(received)
             summary.unchanged.append(str(path))
             return None
-        file = await library.add_file(received, path.name, purpose=PURPOSE, origin=str(path))
+        file = await library.add_file(
+            received, document_name(path.name), purpose=PURPOSE, origin=str(path)
+        )
         await library.add_members(self.collection, [(file.id, {}, self.base.chunking)], batch=batch)
         return file.id
 

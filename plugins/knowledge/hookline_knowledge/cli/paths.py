@@ -25,6 +25,11 @@ def folders_of(paths: Sequence[str]) -> list[Path]:
     return [Path(path).absolute() for path in paths if Path(path).is_dir()]
 
 
+def is_text(path: str) -> bool:
+    """Whether a path is text: one that is not UTF-8 holds halves of surrogate pairs instead."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
+
+
 def is_hidden(path: Path, below: Path) -> bool:
     """Whether a file or a folder on the way to it begins with a dot, as editors' own files do."""
     return any(part.startswith(".") for part in path.relative_to(below).parts)

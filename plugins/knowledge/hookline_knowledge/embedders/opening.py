@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from hookline import StartError
 from hookline.config import model_id
+from hookline.hub import HubUnreachable
 from hookline.models import find_model
 from hookline_knowledge.embedders.backend import Backend
 from hookline_knowledge.embedders.gguf import Gguf
@@ -22,6 +23,8 @@ from hookline_knowledge.settings import KnowledgeSettings
 Opened: TypeAlias = LocalEmbedder | RemoteEmbedder
 
 MINILM = "minilm"
+HUB_SECONDS = 30
+"""After which the hub may be tried again, where it does not answer."""
 ABILITIES = {"kind": "embeddings", "embeddings": True}
 
 
@@ -52,8 +55,9 @@ class Embedders:
         try:
             return await asyncio.to_thread(self._load, name)
         except StartError as error:
+            wait = HUB_SECONDS if isinstance(error, HubUnreachable) else None
             raise KnowledgeUnavailable(
-                f"The embedding model cannot be used: {error}", retry_after=30
+                f"The embedding model cannot be used: {error}", retry_after=wait
             ) from error
 
     def _load(self, name: str) -> LocalEmbedder:

@@ -18,6 +18,8 @@ BATCH = 64
 AT_ONCE = 4
 """Requests at a time; queries do not wait for those of documents."""
 TRIES = 4
+RETRY_SECONDS = 10
+"""After which a server that did not answer may be tried again."""
 TIMEOUT = httpx.Timeout(60, connect=10)
 MAX_TOKENS = 512
 """What is taken for the length of a text that the model reads, since such servers do not tell."""
@@ -58,7 +60,7 @@ class RemoteEmbedder:
             dimensions = len(_vectors(probe, 1, client)[0])
         except InvalidRequest as error:
             await client.aclose()
-            raise KnowledgeUnavailable(error.message, retry_after=10) from error
+            raise KnowledgeUnavailable(error.message) from error
         except BaseException:
             await client.aclose()
             raise
@@ -138,14 +140,10 @@ async def _send(
                     f"The embedding server at {client.base_url} refused: {problem}", param="input"
                 )
             if response.status_code not in (408, 429) and response.status_code < 500:
-                break
+                raise _refused(client, problem)
         if left:
             await asyncio.sleep(_pause(wait, TRIES - left))
-    raise KnowledgeUnavailable(
-        f"The embedding server at {client.base_url} cannot be used: {problem}. Check "
-        "[plugin.knowledge] embedder, embedder_model and embedder_api_key.",
-        retry_after=10,
-    )
+    raise _refused(client, problem, retry_after=RETRY_SECONDS)
 
 
 def _pause(asked: str | None, tries: int) -> float:
@@ -177,6 +175,16 @@ def _vectors(
     if len(vectors) != wanted or not all(vectors):
         raise _unusable(client, f"{len(vectors)} embeddings of {wanted} texts")
     return vectors
+
+
+def _refused(
+    client: httpx.AsyncClient, problem: str, retry_after: int | None = None
+) -> KnowledgeUnavailable:
+    return KnowledgeUnavailable(
+        f"The embedding server at {client.base_url} cannot be used: {problem}. Check "
+        "[plugin.knowledge] embedder, embedder_model and embedder_api_key.",
+        retry_after=retry_after,
+    )
 
 
 def _unusable(client: httpx.AsyncClient, what: str) -> KnowledgeUnavailable:

@@ -71,7 +71,7 @@ class Workers(Generic[Result]):
 
     def _admit(self, more: int) -> None:
         if self._closed:
-            raise KnowledgeUnavailable("The embedding model is being closed.")
+            raise KnowledgeUnavailable("The embedding model is being closed.", retry_after=1)
         orders = (order for queue in self._queues.values() for order in queue)
         waiting = sum(len(order.texts) - order.begun for order in orders)
         if waiting and waiting + more > MOST_TEXTS:

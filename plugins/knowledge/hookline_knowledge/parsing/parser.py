@@ -50,7 +50,7 @@ class Parser:
     def __init__(self, settings: ParsingSettings) -> None:
         self._limits = settings
         self._free: list[asyncio.subprocess.Process] = []
-        self._places = asyncio.Semaphore(settings.workers)
+        self._places = asyncio.Semaphore(settings.workers + 1)  # as `Ingest`, for a small one
 
     async def parse(self, data: bytes | Path, name: str, media_type: str | None = None) -> Document:
         """A file, as bytes or by its path, as a document. Raises Unreadable with the reason.

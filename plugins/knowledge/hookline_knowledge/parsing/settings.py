@@ -12,7 +12,9 @@ class ParsingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    workers: int = Field(2, ge=1, le=32, description="Files that are read at once.")
+    workers: int = Field(
+        2, ge=1, le=32, description="Files that are read at once; one more where it is small."
+    )
     seconds: float = Field(
         120, gt=0, le=3600, description="How long reading a file may take, OCR not counted."
     )

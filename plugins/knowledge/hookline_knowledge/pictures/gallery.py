@@ -22,6 +22,8 @@ from hookline_knowledge.problems import KnowledgeUnavailable
 from hookline_knowledge.store import Hit, Query, Store
 
 LOCATION = "picture"
+CLIP_STRETCH = 2.5
+"""Similarities of texts and pictures are small: CLIPScore (Hessel and others, EMNLP 2021)."""
 BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
 """How files of pictures begin."""
 
@@ -70,8 +72,11 @@ class Gallery:
             text = ""
         else:
             text, (model, vector) = query, await self._run(lambda: self._of_text(query))
+        stretch = CLIP_STRETCH if text else 1.0
         floor = self._settings.floor
-        return await self.store.search(Query(text, vector, model, numbers, only, limit, floor))
+        return await self.store.search(
+            Query(text, vector, model, numbers, only, limit, floor, stretch)
+        )
 
     async def reembed(self, seq: int, path: Path) -> None:
         """Looks at a picture again, with another model."""

@@ -1,4 +1,4 @@
-"""Search in one table: by vector and by words at once, both rankings made one."""
+"""Search in one table: by vector and by words at once, both made one score."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hookline_knowledge.chunks import Chunk
-from hookline_knowledge.store.fusion import fused
+from hookline_knowledge.store.fusion import score
 from hookline_knowledge.store.records import Hit, Query
 
 CHUNK = ("text", "location", "section", "start", "end")
 COLUMNS = ("collection", "document", "position", *CHUNK, "vector")
 CANDIDATES = 50
-"""Chunks that each of the two rankings contributes at least."""
+"""Chunks that each of the two searches contributes at least."""
 REFINE = 4
 """With the graph, whose vectors are rounded: so many times more are compared exactly."""
 BREADTH = 400
@@ -32,14 +32,15 @@ async def found(table: Any, query: Query, *, exact: bool) -> list[Hit]:
     vector = vector / (np.linalg.norm(vector) or 1.0)
     where = condition(query.collections, query.documents)
     wanted = max(CANDIDATES, 2 * query.limit)
-    rankings = await asyncio.gather(
+    near, worded = await asyncio.gather(
         _by_vector(table, vector, where, wanted, exact=exact),
         _by_words(table, query.text, where, wanted),
     )
-    rows = {_key(row): row for ranking in rankings for row in ranking}
-    best = fused([[_key(row) for row in ranking] for ranking in rankings])
-    hits = (_hit(rows[key], vector) for key in best)
-    return [hit for hit in hits if hit.similarity >= query.floor][: query.limit]
+    rows = {_key(row): row for row in (*near, *worded)}
+    best = max((row["_score"] for row in worded), default=0.0)
+    hits = [_hit(row, vector, best, query.stretch) for row in rows.values()]
+    hits = [hit for hit in hits if hit.similarity >= query.floor]
+    return sorted(hits, key=lambda hit: -hit.score)[: query.limit]
 
 
 async def _by_vector(
@@ -73,12 +74,14 @@ def _key(row: Row) -> tuple[int, int]:
     return row["document"], row["position"]
 
 
-def _hit(row: Row, vector: Vector) -> Hit:
+def _hit(row: Row, vector: Vector, best: float, stretch: float) -> Hit:
     """Its similarity is computed here, so that it does not depend on how the row was found."""
     own = np.asarray(row["vector"], np.float32)
     cosine = float(own @ vector / (np.linalg.norm(own) or 1.0))
     similarity = min(1.0, max(0.0, cosine))
-    return Hit(row["collection"], row["document"], row["position"], chunk_of(row), similarity)
+    found = score(min(1.0, similarity * stretch), row.get("_score", 0.0), best)
+    place = row["collection"], row["document"], row["position"]
+    return Hit(*place, chunk_of(row), similarity, found)
 
 
 def chunk_of(row: Row) -> Chunk:

@@ -14,7 +14,8 @@ class Query:
 
     ``vector`` is of ``text``, from the model called ``model``. Without ``collections`` all are
     searched, without ``documents`` all of theirs. ``limit`` is the most chunks, ``floor`` the
-    similarity below which a chunk is no answer.
+    similarity below which a chunk is no answer. ``stretch`` is what similarities are multiplied by
+    in scores, where those of the model stay small.
     """
 
     text: str
@@ -24,6 +25,7 @@ class Query:
     documents: Sequence[int] | None = None
     limit: int = 10
     floor: float = 0.0
+    stretch: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Hit:
     """A chunk that answers a query, or neighbouring ones of a document as one.
 
     ``position`` is the number of the (first) chunk in its document, from 0. ``similarity`` is the
-    cosine of the vectors of query and chunk, from 0 to 1, and of several chunks the best.
+    cosine of the vectors of query and chunk, from 0 to 1, and ``score``, by which hits are ordered,
+    takes their words into account too; of several chunks each is the best.
     """
 
     collection: int
@@ -39,6 +42,7 @@ class Hit:
     position: int
     chunk: Chunk
     similarity: float
+    score: float
 
     @property
     def text(self) -> str:

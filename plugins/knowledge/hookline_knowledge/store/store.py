@@ -45,7 +45,7 @@ class Store:
         index_from: int = INDEX_FROM,
     ) -> None:
         # an absolute path, as LanceDB takes every name that begins with "db" for its cloud
-        self._uri = uri if "://" in uri else str(Path(uri).expanduser().absolute())
+        self.uri = uri if "://" in uri else str(Path(uri).expanduser().absolute())
         self._options = dict(storage_options or {})
         self._index_from = index_from
         self._spaces: dict[str, Space] = {}
@@ -58,17 +58,15 @@ class Store:
         library = await asyncio.to_thread(lancedb)
         try:
             self._connection = await library.connect_async(
-                self._uri,
+                self.uri,
                 storage_options=self._options,
-                read_consistency_interval=_freshness(self._uri),
+                read_consistency_interval=_freshness(self.uri),
                 session=library.Session(INDEX_CACHE, METADATA_CACHE),
             )
             await self._refresh()
         except (OSError, RuntimeError, ValueError) as error:
             reason = " ".join(str(error).split())[:400]
-            raise StartError(
-                f"The collections at {self._uri} cannot be opened: {reason}"
-            ) from error
+            raise StartError(f"The collections at {self.uri} cannot be opened: {reason}") from error
         self._upkeep.start()
 
     async def close(self) -> None:
