@@ -80,7 +80,7 @@ def test_sixteen_images_and_not_one_more(
     assert [image.width for image in seeing.jobs[0].images] == list(range(4, 20))
     error = refusal(colours)
     assert error["param"] == "messages[0].content[16]"
-    assert "carries 17 images, and at most 16" in error["message"]
+    assert "carries 17 images, more than the 16" in error["message"]
 
 
 def test_the_same_image_twice(seeing: LocalServer, picture: Make) -> None:

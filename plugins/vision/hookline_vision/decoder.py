@@ -104,8 +104,8 @@ def _check_size(size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
     if width * height > max_pixels:
         raise Unreadable(
-            f"it has {width} x {height} pixels, more than the {max_pixels / MEGAPIXEL:g} "
-            "megapixels that are read. Scale it down."
+            f"it has {width} x {height} pixels, more than the {_megapixels(max_pixels)} that "
+            "are read. Scale it down."
         )
     if width < 1 or height < 1:
         raise Unreadable("it has no pixels.")
@@ -114,6 +114,10 @@ def _check_size(size: tuple[int, int], max_pixels: int) -> None:
             f"it has {width} x {height} pixels, and one side may be at most {MOST_UNEVEN} times "
             "the other. Cut it."
         )
+
+
+def _megapixels(count: int) -> str:
+    return f"{count / MEGAPIXEL:g} megapixel{'' if count == MEGAPIXEL else 's'}"
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -102,8 +102,8 @@ class Vision:
             )
         if len(parts) > (most := self._settings.max_images):
             raise InvalidRequest(
-                f"This request carries {len(parts)} images, and max_images in [plugin.vision] "
-                f"is {most}. Send fewer.",
+                f"This request carries {len(parts)} images, more than the {most} that max_images "
+                "in [plugin.vision] allows.",
                 param=list(parts)[most],
             )
         for place, message in enumerate(exchange.messages):
