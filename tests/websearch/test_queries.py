@@ -88,3 +88,8 @@ def test_a_message_without_an_end_is_cut_at_a_word() -> None:
     query = of_message("lighthouse " * 100)
     assert 100 < len(query) <= SENTENCE_MAX
     assert set(query.split()) == {"lighthouse"}
+
+
+@pytest.mark.parametrize("message", ["x" * 2000, "灯" * 400, "```\n" + "x = 1\n" * 100 + "```"])
+def test_a_message_without_words_or_of_code_alone_is_a_query_too(message: str) -> None:
+    assert 1 < len(of_message(message)) <= SENTENCE_MAX

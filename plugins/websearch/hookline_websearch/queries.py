@@ -60,13 +60,17 @@ def of_message(text: str) -> str:
     """A person's message as a query: without code and addresses; of a long one its last question,
     or its first sentence, cut at a word."""
     plain = LINK.sub(" ", _CODE.sub(" ", text))
-    line = in_line(plain) or in_line(text)
+    said = plain if in_line(plain) else text
+    line = in_line(said)
     if len(line) <= SENTENCE_MAX:
         return line
-    sentences = [in_line(part) for part in _SENTENCE.split(plain) if part.strip()]
+    sentences = [part for part in map(in_line, _SENTENCE.split(said)) if part]
     questions = [part for part in sentences if part.endswith(("?", "？"))]
     chosen = (questions or sentences)[-1 if questions else 0]
-    return chosen if len(chosen) <= SENTENCE_MAX else chosen[:SENTENCE_MAX].rpartition(" ")[0]
+    if len(chosen) <= SENTENCE_MAX:
+        return chosen
+    cut = chosen[:SENTENCE_MAX]
+    return cut.rpartition(" ")[0] or cut
 
 
 def is_about_links(text: str) -> bool:
