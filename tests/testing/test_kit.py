@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel, Field
 
-from hookline import Delta, Exchange, InvalidRequest, Message, hookimpl
+from hookline import Delta, Exchange, InvalidRequest, Message, Server, hookimpl
 from hookline.testing import (
     LocalServer,
     PluginContractTests,
@@ -89,6 +89,20 @@ def test_a_plugin_that_cannot_start(server: LocalServer) -> None:
     server.use(Weather, sky="")
     with pytest.raises(AssertionError, match=r"'weather' is failed: .*sky"):
         server.plugin("weather")
+
+
+def test_a_plugin_that_cannot_start_fails_the_test(server: LocalServer, chat: Any) -> None:
+    class NoDisk:
+        @hookimpl
+        def lifespan(self, server: Server) -> None:
+            raise OSError("no disk")
+
+    server.use(NoDisk)
+    with pytest.raises(AssertionError, match=r"'nodisk' is failed: cannot start: OSError: no disk"):
+        chat()
+    server.stop()
+    server.tolerant = True
+    assert chat().text == "Hello, world."
 
 
 def test_the_clock_and_the_allowance(clock: Any, allowance: Any, chat: Any) -> None:

@@ -65,8 +65,8 @@ class LocalServer:
     """A server that a test sets up, asks, and forgets. It starts with the first thing asked of it.
 
     It runs in a thread of its own, so tests are plain functions, and any client can be used on
-    ``url``. Only the plugins that the test names are on. A plugin's failure in a hook, which a
-    real server keeps to itself, fails the test, unless ``tolerant`` is set.
+    ``url``. Only the plugins that the test names are on. A plugin that cannot be used, or fails in
+    a hook, which a real server bears, fails the test, unless ``tolerant`` is set.
     """
 
     def __init__(self, data_dir: Path, clock: TestClock | None = None) -> None:
@@ -217,11 +217,18 @@ class LocalServer:
     # Its life
 
     def start(self) -> Self:
-        """Starts it where it is not running yet. Raises StartError where it cannot."""
+        """Starts it where it is not running yet. Raises StartError where it cannot, and
+        AssertionError for a plugin that cannot be used, unless ``tolerant``."""
         with self._starting:
             if self._running is None:
                 self._running = self._begin()
+                self._raise_unusable()
         return self
+
+    def _raise_unusable(self) -> None:
+        for plugin in self._started.kernel.plugins.found.values():
+            if plugin.state == "failed" and not self.tolerant:
+                raise AssertionError(f"the plugin '{plugin.name}' is failed: {plugin.reason}")
 
     def _begin(self) -> _Running:
         settings = Settings(**self._settings)

@@ -11,6 +11,7 @@ import httpx
 
 from hookline import (
     Card,
+    EngineState,
     EngineStats,
     EngineUnavailable,
     InvalidRequest,
@@ -20,7 +21,6 @@ from hookline import (
     Vocabulary,
 )
 from hookline.config import ModelSettings
-from hookline.engine import EngineState
 from hookline_upstream.dialects import Dialect, find
 from hookline_upstream.generation import UpstreamGeneration
 from hookline_upstream.settings import UpstreamSettings
