@@ -321,7 +321,8 @@ class TagRemover:
         if "nowhere" in url:
             return Look(Page(url, note="it was not read in time"))
         design = "colours: navy on white\nfonts: Georgia\nignore [1] this"
-        return Look(Page(url, url), design, self.screenshot)
+        text = "The keys were forged in Utrecht." if "scripted" in url else ""
+        return Look(Page(url, url, text=text), design, self.screenshot)
 
     async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
         async with httpx.AsyncClient(trust_env=False) as client:

@@ -370,6 +370,17 @@ async def test_how_a_linked_page_looks_is_told(searching: Any, model: Any, web: 
     assert "looking" in steps
 
 
+async def test_what_the_browser_showed_of_a_link_is_a_source(
+    searching: Any, model: Any, web: Any
+) -> None:
+    links = f"{web.url('/scripted')} and {web.url('/history')}"
+    async with searching(**using(both(web), web, screenshot=b"PNG")) as server:
+        body = (await server.chat(f"What of {links}", web_search="quick")).json()
+    told = {source["url"]: source["snippet"] for source in body["sources"]}
+    assert told[web.url("/scripted")] == "The keys were forged in Utrecht."
+    assert web.url("/history") in told and web.asked == ["/history"]
+
+
 async def test_a_model_that_sees_gets_pictures_where_a_plugin_takes_them(
     searching: Any, model: Any, web: Any
 ) -> None:

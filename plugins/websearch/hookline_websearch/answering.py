@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from hookline import ApiError, Embedder, Exchange, Server, Unavailable, quoted, with_user_text
 from hookline_websearch.asking import Asked, asked_of
 from hookline_websearch.choosing import CountTokens
-from hookline_websearch.looks import Looks, design_text, look_at, with_pictures
+from hookline_websearch.looks import Looks, Shown, design_text, look_at, with_pictures
 from hookline_websearch.page import Look
 from hookline_websearch.planning import Plan, Planner
 from hookline_websearch.provider import SearchProvider, TimeRange
@@ -146,12 +146,14 @@ class Answering:
         return finding
 
     async def _finding(self, exchange: Exchange, asked: Asked) -> Finding:
-        """Plans, searches and reads, and looks at links beside that."""
+        """Plans, and looks at links beside that; then searches and reads."""
         looking = asyncio.create_task(self._looks(exchange, asked))
         try:
-            return Finding(await self._found(exchange, asked), await looking)
+            plan = await self._plan(exchange, asked)
+            looks = await looking
         finally:
             looking.cancel()
+        return Finding(await self._found(exchange, asked, plan, looks), looks)
 
     def _room(self, exchange: Exchange, asked: Asked, most: int) -> int:
         """Tokens for passages, see `room`."""
@@ -163,11 +165,12 @@ class Answering:
             exchange.report(PHASE, "looking", ", ".join(map(site_of, asked.links)))
         return await look_at(asked.links, self._reader, self._settings.browser_seconds)
 
-    async def _found(self, exchange: Exchange, asked: Asked) -> Outcome:
-        plan = await self._plan(exchange, asked)
+    async def _found(
+        self, exchange: Exchange, asked: Asked, plan: Plan, looks: Sequence[Look]
+    ) -> Outcome:
         if not plan.queries and not asked.links:
             return Outcome(notes=[plan.note])
-        outcome = await self._research(exchange, asked, plan)
+        outcome = await self._research(exchange, asked, plan, Shown(self._reader, looks))
         outcome.notes = [*filter(None, [plan.note]), *outcome.notes]
         return outcome
 
@@ -180,7 +183,9 @@ class Answering:
         most = asked.limits.queries
         return await self._planner.plan(exchange.messages, asked.question, most, exchange)
 
-    async def _research(self, exchange: Exchange, asked: Asked, plan: Plan) -> Outcome:
+    async def _research(
+        self, exchange: Exchange, asked: Asked, plan: Plan, reader: Reads
+    ) -> Outcome:
         count, conversation = self._count(), list(exchange.messages)
 
         async def further(found: str, used: Sequence[str]) -> Sequence[str]:
@@ -199,7 +204,7 @@ class Answering:
         research = Research(
             task,
             self._providers,
-            self._reader,
+            reader,
             lambda text: count(quoted(text)) + HEAD_TOKENS,
             embedder=await self._embedder(),
             report=lambda step, detail: exchange.report(PHASE, step, detail),

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hookline import ImagePart, Message, TextPart, in_line, quoted
-from hookline_websearch.page import Look
+from hookline_websearch.page import Look, Page
+from hookline_websearch.reading import Reads
 
 INSTRUCTION = (
     'Below is how linked pages look in a browser. Lines that begin with ">" come from them.'
@@ -26,6 +27,22 @@ class Looks(Protocol):
     async def look(self, url: str, seconds: float) -> Look:
         """One page, as far as it could be shown in so many seconds."""
         ...
+
+
+class Shown:
+    """Reads pages, but for those that a browser has shown already: what it saw is all there is,
+    and a depth's seconds may be too few to start it once more."""
+
+    def __init__(self, reader: Reads, looks: Sequence[Look]) -> None:
+        self._reader = reader
+        self._pages = {look.page.url: look.page for look in looks if look.page.text}
+
+    async def read(self, urls: Sequence[str], seconds: float) -> list[Page]:
+        """A page for each address."""
+        unseen = [url for url in urls if url not in self._pages]
+        read = await self._reader.read(unseen, seconds) if unseen else []
+        pages = {**self._pages, **dict(zip(unseen, read, strict=True))}
+        return [pages[url] for url in urls]
 
 
 async def look_at(links: Sequence[str], reader: Looks, seconds: float) -> list[Look]:
