@@ -239,3 +239,11 @@ async def test_the_answer_ends_where_the_context_does(in_process: Any, listener:
         answer = (await server.chat("hi")).json()
     assert answer["choices"][0]["finish_reason"] == "length"
     assert answer["usage"]["total_tokens"] == 100
+
+
+async def test_a_path_that_is_not_there_is_named_in_short(in_process: Any) -> None:
+    async with in_process() as server:
+        answer = await server.client.get("/" + "a" * 5000)
+    assert answer.status_code == 404
+    message = answer.json()["error"]["message"]
+    assert message.startswith("There is no GET /aaa") and len(message) < 200

@@ -18,6 +18,9 @@ from hookline.errors import ApiError, InvalidRequest, NotFound, RequestTooLarge
 
 log = logging.getLogger(__name__)
 
+ASKED_MAX = 120
+"""Characters of method and path in an error; they are the client's own text."""
+
 
 def install(app: Quart) -> None:
     """Registers the handlers."""
@@ -40,7 +43,8 @@ def answer(error: ApiError, status: int | None = None) -> Response:
 def _from_http(error: HTTPException) -> Response:
     """Werkzeug's exceptions, which would be HTML."""
     if isinstance(error, NoRoute):
-        return answer(NotFound(f"There is no {request.method} {request.path} here. See /docs."))
+        asked = f"{request.method} {request.path}"[:ASKED_MAX]
+        return answer(NotFound(f"There is no {asked} here. See /docs."))
     if isinstance(error, RequestEntityTooLarge):
         return answer(RequestTooLarge("The body is over the limit ([server] max_body_mb)."))
     if isinstance(error, RequestTimeout):

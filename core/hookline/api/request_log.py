@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from quart import request
 
-from hookline.exchange import Exchange
+from hookline.exchange import Caller, Exchange
 
 log = logging.getLogger(__name__)
 
@@ -24,13 +24,13 @@ POLLED = ("/health", "/metrics")
 
 @dataclass(slots=True)
 class Note:
-    """What is known of a request: its status once it has one, who asks, and what was generated.
+    """What is known of a request: its status once it has one, whose key it has, what it generates.
 
     ``left``: the client did not wait for the end.
     """
 
     status: int | None = None
-    caller: str | None = None
+    caller: str = Caller().name
     exchange: Exchange | None = None
     left: bool = False
 
@@ -81,7 +81,7 @@ def line(scope: Any, note: Note, seconds: float) -> str:
         usage = note.exchange.usage
         parts.append(f"{usage.prompt_tokens} tokens in, {usage.completion_tokens} out")
         parts.append(f"model {note.exchange.model}")
-    if note.caller is not None:
+    if note.caller != Caller().name:
         parts.append(f"caller {_plain(note.caller)}")
     if note.left or note.status is None:
         parts.append("the client left")
