@@ -470,6 +470,17 @@ def test_whose_hook_it_is_that_nobody_adds_is_told(install: Install, names: list
     assert survey(Settings(plugins=names)).plugins["format"].plugin.reason == words
 
 
+def test_an_essential_class_of_the_program_that_cannot_be_made_stops_the_start() -> None:
+    class Guard:
+        essential = True
+
+        def __init__(self) -> None:
+            raise OSError("no key")
+
+    with pytest.raises(PluginError, match=r"essential plugin .guard..*no key"):
+        load_plugins(Settings(plugins=[]), extra={"guard": Guard})
+
+
 def test_a_plugin_may_be_called_like_a_part_of_the_server(install: Install, tmp_path: Path) -> None:
     for name in ("auth", "quota", "prompt", "engines"):
         install(name, FINE)

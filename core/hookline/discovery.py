@@ -138,6 +138,7 @@ def _made(source: PluginSource, settings: Settings) -> Plugin:
         _take(plugin, lambda: about_in(source))  # before anything of it runs
         with telling_if_slow(f"importing the plugin {source.name}"):
             kind = source.load()
+        _take(plugin, lambda: About.of(kind))  # where its source was not to be read
         plugin.settings_model = getattr(kind, "settings_model", None)
         plugin.instance = _construct(kind, plugin, settings)
         _take(plugin, lambda: About.of(plugin.instance))
