@@ -15,7 +15,8 @@ def hit(document: int, position: int, text: str, start: int, similarity: float =
 
 
 def test_scores_are_between_0_and_1_and_grow_with_both() -> None:
-    assert score(0.0, 0.0, 0.0) == 0 and score(1.0, 9.0, 9.0) == 1
+    assert score(0.0, 0.0, 9.0) == 0 and score(1.0, 9.0, 9.0) == 1
+    assert score(0.6, 0.0, 0.0) == 0.6  # there are no words to compare
     assert score(0.5, 0.0, 9.0) < score(0.6, 0.0, 9.0) < score(0.6, 5.0, 9.0)
     assert score(0.6, 4.5, 9.0) == pytest.approx(0.65 * 0.6 + 0.35 * 0.5)
 

@@ -51,12 +51,24 @@ class Floors:
 
 
 async def measured(embedder: Embedder) -> float:
-    """What no question and passage reach that have nothing in common, but for rare chance."""
+    """What no question and passage reach that have nothing in common, but for rare chance.
+
+    At most half way from the most that they reach to 1: a model that only generates text may
+    scatter so widely that nothing would be left above.
+    """
     asked = _directions(await embedder.embed(QUESTIONS, kind="query"))
     told = _directions(await embedder.embed(PASSAGES))
     similarities = asked @ told.T
-    floor = float(similarities.mean() + DEVIATIONS * similarities.std())
-    return round(min(1.0, max(0.0, floor)), 3)
+    floor, most = similarities.mean() + DEVIATIONS * similarities.std(), similarities.max()
+    if floor > (half := (1 + most) / 2):
+        log.warning(
+            "the embedder '%s' hardly tells texts apart: some that have nothing in common have a "
+            "similarity of %.2f; another model will find more",
+            embedder.name,
+            most,
+        )
+        floor = half
+    return round(float(min(1.0, max(0.0, floor))), 3)
 
 
 def strong(floor: float) -> float:

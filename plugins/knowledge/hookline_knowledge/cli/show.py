@@ -75,6 +75,7 @@ async def passages_of(
             "document_id": passage.file,
             "location": passage.location,
             "similarity": round(passage.similarity, 4),
+            "score": round(passage.score, 4),
             "text": passage.text,
         }
         for passage in found

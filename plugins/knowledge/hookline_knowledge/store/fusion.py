@@ -17,9 +17,12 @@ def score(similarity: float, bm25: float, best: float) -> float:
     """How well a chunk answers, from 0 to 1, by its meaning and by its words.
 
     A convex combination (Bruch, Gai and Ingber, TOIS 2023). BM25 has no upper end, so it counts in
-    relation to the ``best`` that the query finds.
+    relation to the ``best`` that the query finds; where it finds none, as a picture does, meaning
+    is all.
     """
-    return (1 - WORDS_COUNT) * similarity + WORDS_COUNT * (bm25 / best if best else 0.0)
+    if not best:
+        return similarity
+    return (1 - WORDS_COUNT) * similarity + WORDS_COUNT * bm25 / best
 
 
 def with_neighbours_joined(hits: Sequence[Hit]) -> list[Hit]:
