@@ -12,7 +12,7 @@ from hookline_knowledge.catalog import Chunking, members
 from hookline_knowledge.chat.transform import Answering
 from hookline_knowledge.documents import reader
 from hookline_knowledge.embedding import embedder_of
-from hookline_knowledge.ingest import Ingest
+from hookline_knowledge.ingest import SPARE_PLACES, Ingest
 from hookline_knowledge.intake import Intake
 from hookline_knowledge.library import Library
 from hookline_knowledge.parsing import Parser
@@ -44,7 +44,7 @@ class KnowledgeBase:
         self._is_store_open = False
         self.store = Store(_uri(settings, folder), settings.storage_options)
         self.gallery = _gallery(settings, folder)
-        self.parser = Parser(settings.parsing)
+        self.parser = Parser(settings.parsing, spare=SPARE_PLACES)
         self.embedder = embedder
         self.library = Library(folder, self._drop, server.clock)
         self.searcher = Searcher(self.library, self.store, embedder, settings.floor, self.gallery)

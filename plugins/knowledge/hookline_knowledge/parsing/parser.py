@@ -44,13 +44,14 @@ SINGLE_THREADED = {
 class Parser:
     """Makes documents of files. One event loop only.
 
-    Processes start when they are needed, and stay for the next file.
+    Processes start when they are needed, and stay for the next file. ``spare`` may work beyond those
+    of the settings.
     """
 
-    def __init__(self, settings: ParsingSettings) -> None:
+    def __init__(self, settings: ParsingSettings, *, spare: int = 0) -> None:
         self._limits = settings
         self._free: list[asyncio.subprocess.Process] = []
-        self._places = asyncio.Semaphore(settings.workers + 1)  # as `Ingest`, for a small one
+        self._places = asyncio.Semaphore(settings.workers + spare)
 
     async def parse(self, data: bytes | Path, name: str, media_type: str | None = None) -> Document:
         """A file, as bytes or by its path, as a document. Raises Unreadable with the reason.
