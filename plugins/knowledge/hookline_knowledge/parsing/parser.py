@@ -44,8 +44,8 @@ SINGLE_THREADED = {
 class Parser:
     """Makes documents of files. One event loop only.
 
-    Processes start when they are needed, and stay for the next file. ``spare`` may work beyond those
-    of the settings.
+    Processes start when they are needed, and stay for the next file. ``spare`` may work beyond
+    those of the settings.
     """
 
     def __init__(self, settings: ParsingSettings, *, spare: int = 0) -> None:
