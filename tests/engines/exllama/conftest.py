@@ -49,6 +49,12 @@ def _load(name: str) -> Any:
     return module
 
 
+@pytest.fixture(autouse=True)
+def uncollected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real collection walks all that the tests have ever imported."""
+    monkeypatch.setattr(exllama_backend, "gc", SimpleNamespace(collect=lambda: 0))
+
+
 @pytest.fixture(scope="session")
 def double() -> Any:
     """What both stand-ins share."""
@@ -64,8 +70,6 @@ def machine(double: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     modules["torch"] = double.torch(machine)
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    # The real collection walks all that the tests have ever imported.
-    monkeypatch.setattr(exllama_backend, "gc", SimpleNamespace(collect=lambda: 0))
     return machine
 
 

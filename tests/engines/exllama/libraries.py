@@ -49,34 +49,28 @@ def _found() -> Iterator[None]:
         sys.path[:] = kept
 
 
-@contextmanager
-def _compilers() -> Iterator[None]:
-    """PyTorch without CUDA comes without Triton, whose decorators are applied on import."""
-    names = () if importlib.util.find_spec("triton") else ("triton", "triton.language")
-    sys.modules.update((name, MagicMock()) for name in names)
-    try:
-        yield
-    finally:
-        for name in names:
-            del sys.modules[name]
-
-
 class Libraries:
     """Both, imported once; ``modules`` is what ``sys.modules`` must hold while they are used."""
 
     def __init__(self, language: Language) -> None:
         self.path = sources()
         self._language = language
+        self.modules: dict[str, Any] = {}
         before = set(sys.modules)
-        with _found(), _compilers(), warnings.catch_warnings():
+        with _found(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.torch = importlib.import_module("torch")
-            self.modules: dict[str, Any] = {"torch": Torch(self.torch)}
+            if importlib.util.find_spec("triton") is None:
+                # PyTorch without CUDA comes without Triton, whose decorators are applied on import.
+                self.modules |= {"triton": MagicMock(), "triton.language": MagicMock()}
+                sys.modules |= self.modules
+            self.unpinned = Torch(self.torch)
             self._import_exllamav2()
             self._import_exllamav3()
-        for name in set(sys.modules) - before:
-            if name.split(".")[0] in PACKAGES:
-                self.modules[name] = sys.modules.pop(name)
+        ours = set(sys.modules) - before
+        for name in {name for name in ours if name.split(".")[0] in PACKAGES} | set(self.modules):
+            self.modules[name] = sys.modules.pop(name)
+        self.modules["torch"] = self.unpinned
 
     def has_pages(self, value: bool) -> None:
         """Whether flash-attn is there, without which ExLlamaV2 cannot share KV memory."""
@@ -89,7 +83,7 @@ class Libraries:
         package: Any = importlib.import_module("exllamav3")
         for name in ("generator", "job", "pagetable"):
             module: Any = importlib.import_module(f"exllamav3.generator.{name}")
-            module.torch = self.modules["torch"]
+            module.torch = self.unpinned
         build = package.Model.from_config
         package.Model.from_config = lambda *about, **more: self._on_cpu(build(*about, **more))
 

@@ -103,6 +103,12 @@ async def canary() -> AsyncIterator[Canary]:
     server.close()
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may stop for seconds while a test connects to itself."""
+    monkeypatch.setattr("hookline_websearch.fetch.CONNECT_SECONDS", 60.0)
+
+
 Settings = Callable[..., ReadingSettings]
 
 

@@ -144,7 +144,7 @@ async def test_a_name_server_that_is_silent(
         return []
 
     async with fetchers(resolver=silent, robots=False) as fetcher:
-        with pytest.raises(Unread, match="^the site does not answer$"):
+        with pytest.raises(Unread, match=r"^the site does not answer$"):
             await fetcher.fetch(f"http://nobody.example:{web.port}/")
         asked.set()
 
