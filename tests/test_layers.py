@@ -25,6 +25,7 @@ ORDER = (
     "engine",
     "constraints",
     "exchange",
+    "turns",
     "room",
     "stream",
     "config",

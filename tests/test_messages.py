@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline import Message, TextPart, with_system_text
+from hookline import Message, TextPart, split_after_question, with_system_text
 
 HELLO = Message(role="user", content="Hello")
 
@@ -32,3 +32,15 @@ def test_without_a_system_message_at_the_beginning_there_is_one_more(
 ) -> None:
     changed = with_system_text(messages, "Be brief.")
     assert changed == [Message(role="system", content="Be brief."), *messages]
+
+
+def test_a_question_is_found_again_among_what_others_made_of_the_conversation() -> None:
+    talk = [
+        Message(role="user", content="Which one?"),
+        Message(role="assistant", content="This."),
+        Message(role="user", content="Which one?\n\nA passage."),
+        Message(role="assistant", content="<tool_call>"),
+        Message(role="user", content="<tool_response>"),
+    ]
+    assert split_after_question(talk, "Which one?") == (talk[:3], talk[3:])
+    assert split_after_question(talk, "Who?") == (talk, [])

@@ -50,6 +50,7 @@ from hookline.messages import (
     Message,
     TextPart,
     ToolCall,
+    split_after_question,
     with_system_text,
     with_user_text,
 )
@@ -57,6 +58,7 @@ from hookline.room import staying_tokens
 from hookline.server import Embedder, Server
 from hookline.sources import in_line, quoted, sources_header
 from hookline.stream import Delta, Held, Stage, ToolCallDelta, overlap
+from hookline.turns import Turn, Turns, turn_of
 
 __version__ = "0.1.0"
 
@@ -108,6 +110,8 @@ __all__ = [
     "ToolCall",
     "ToolCallDelta",
     "TopLogprob",
+    "Turn",
+    "Turns",
     "Unavailable",
     "UnsupportedMedia",
     "Usage",
@@ -118,7 +122,9 @@ __all__ = [
     "overlap",
     "quoted",
     "sources_header",
+    "split_after_question",
     "staying_tokens",
+    "turn_of",
     "with_system_text",
     "with_user_text",
 ]

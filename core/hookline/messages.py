@@ -144,6 +144,22 @@ def with_user_text(messages: Sequence[Message], text: str) -> list[Message]:
     return list(messages)
 
 
+def split_after_question(
+    messages: Sequence[Message], question: str
+) -> tuple[list[Message], list[Message]]:
+    """The conversation as far as the user message that begins with ``question``, the last one that
+    was sent, and what follows; all of it and nothing where there is none.
+
+    Where the model's template knows no tools, another plugin writes their results as words of the
+    user: then the last user message is not the question any more.
+    """
+    for place in range(len(messages), 0, -1):
+        message = messages[place - 1]
+        if message.role == "user" and message.text.startswith(question):
+            return list(messages[:place]), list(messages[place:])
+    return list(messages), []
+
+
 def with_system_text(messages: Sequence[Message], text: str) -> list[Message]:
     """The conversation with ``text`` at the end of its first system message, or as one before all
     others where it does not begin with one. The messages that come in stay as they are.

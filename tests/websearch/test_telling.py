@@ -14,7 +14,6 @@ from hookline_websearch.telling import (
     SNIPPET_MAX,
     TITLE_MAX,
     header,
-    parted,
     room,
     source_body,
     told,
@@ -58,18 +57,6 @@ def test_the_best_passage_is_the_snippet_and_the_text_is_in_order() -> None:
     both = Source(Hit("https://a.example/"), PAGE, passages)
     assert source_body(both)["snippet"] == "Third."
     assert both.text == "## Head\nFirst.\n\n…\n\nThird."
-
-
-def test_a_question_is_found_again_among_what_others_made_of_the_conversation() -> None:
-    talk = [
-        Message(role="user", content="Which one?"),
-        Message(role="assistant", content="This."),
-        Message(role="user", content="Which one?\n\nA passage."),
-        Message(role="assistant", content="<tool_call>"),
-        Message(role="user", content="<tool_response>"),
-    ]
-    assert parted(talk, "Which one?") == (talk[:3], talk[3:])
-    assert parted(talk, "Who?") == (talk, [])
 
 
 def test_what_the_model_is_told() -> None:

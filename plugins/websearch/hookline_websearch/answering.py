@@ -8,9 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hookline import ApiError, Embedder, Exchange, Server, Unavailable, quoted, with_user_text
+from hookline import (
+    ApiError,
+    Embedder,
+    Exchange,
+    Server,
+    Turn,
+    Turns,
+    Unavailable,
+    quoted,
+    split_after_question,
+    turn_of,
+    with_user_text,
+)
 from hookline_websearch.asking import Asked, asked_of
 from hookline_websearch.choosing import CountTokens
+from hookline_websearch.finding import Finding, fitting
 from hookline_websearch.looks import Looks, Shown, design_text, look_at, with_pictures
 from hookline_websearch.page import Look
 from hookline_websearch.planning import Plan, Planner
@@ -19,8 +32,7 @@ from hookline_websearch.queries import is_about_links, of_message
 from hookline_websearch.reading import Reads
 from hookline_websearch.research import Outcome, Research, Task
 from hookline_websearch.settings import WebSearchSettings
-from hookline_websearch.telling import header, parted, room, source_body, summary, told
-from hookline_websearch.turns import Finding, Turn, Turns, fitting, turn_of
+from hookline_websearch.telling import header, room, source_body, summary, told
 from hookline_websearch.urls import site_of
 
 log = logging.getLogger(__name__)
@@ -36,6 +48,9 @@ LOOK_TOKENS = 300
 
 CHARACTERS_A_TOKEN = 3
 """For counting while no model is loaded."""
+
+KEPT_BYTES = 32 * 2**20
+"""Of texts and pictures that are kept for all turns together."""
 
 
 @dataclass(slots=True)
@@ -66,12 +81,12 @@ class Answering:
         self._providers = providers
         self._reader = reader
         self._planner = Planner(server)
-        self._turns = Turns()
+        self._turns = Turns[Finding](KEPT_BYTES)
 
     def check(self, exchange: Exchange) -> None:
         """Refuses what cannot be meant, and keeps the question before others add to it."""
         if asked := asked_of(exchange, self._settings):
-            exchange.state[NAME] = _State(asked, turn_of(exchange, asked))
+            exchange.state[NAME] = _State(asked, turn_of(exchange, NAME, asked.depth))
 
     async def add_sources(self, exchange: Exchange) -> None:
         """Adds what is found to the last user message; once found, for the whole turn."""
@@ -81,8 +96,12 @@ class Answering:
         finding = self._found_before(exchange, state)
         if finding is None:
             finding = await self._finding(exchange, state.asked)
-            self._turns.keep(state.turn, finding)
+            self._keep(state.turn, finding.slim())
         self._add(exchange, state, finding.outcome, finding.looks)
+
+    def _keep(self, turn: Turn, finding: Finding) -> None:
+        if not finding.is_in_vain:
+            self._turns.keep(turn, finding, finding.size)
 
     def _add(
         self, exchange: Exchange, state: _State, outcome: Outcome, looks: Sequence[Look]
@@ -94,7 +113,7 @@ class Answering:
             added.append(told(first, outcome.sources, state.asked.question))
         for source in outcome.sources:
             exchange.add_source(source_body(source))
-        messages, following = parted(exchange.messages, state.asked.question)
+        messages, following = split_after_question(exchange.messages, state.asked.question)
         if text := "\n\n".join(filter(None, added)):
             messages = with_user_text(messages, text)
         if self._sees():

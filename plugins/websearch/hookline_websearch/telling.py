@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hookline import Exchange, Message, in_line, quoted, sources_header, staying_tokens
+from hookline import Exchange, in_line, quoted, sources_header, staying_tokens
 from hookline_websearch.asking import Asked
 from hookline_websearch.choosing import CountTokens
 from hookline_websearch.research import Outcome, Source
@@ -56,21 +56,6 @@ def told(first: int, sources: Sequence[Source], question: str) -> str:
     """What is added to the last user message, which says ``question``; the sources are numbered
     from ``first`` on."""
     return "\n\n".join(_parts(first, sources, question))
-
-
-def parted(
-    messages: Sequence[Message], question: str
-) -> tuple[Sequence[Message], Sequence[Message]]:
-    """The conversation as far as the user's question, and what follows.
-
-    Where the model's template knows no tools, their results are written as words of the user: then
-    the last user message is not the question any more.
-    """
-    for place in range(len(messages), 0, -1):
-        message = messages[place - 1]
-        if message.role == "user" and message.text.startswith(question):
-            return messages[:place], messages[place:]
-    return messages, []
 
 
 def _parts(first: int, sources: Sequence[Source], question: str) -> Iterator[str]:
