@@ -140,7 +140,7 @@ class Quota:
     def _refusal(self, now: datetime) -> QuotaExhausted:
         reset = until_midnight(now)
         return QuotaExhausted(
-            f"Today's allowance of {self._limit} requests is used up. It starts again at "
+            f"Today's allowance of requests ({self._limit}) is used up. It starts again at "
             f"{next_midnight(now):%Y-%m-%d %H:%M %Z}, in {duration(reset)}.",
             headers=self._headers(0, reset),
         )

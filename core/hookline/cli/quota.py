@@ -81,6 +81,7 @@ def _show(report: Mapping[str, Any]) -> None:
         note("There is no allowance: [quota] daily_prompts is 0.")
         return
     whose = "for each key" if report["per_key"] else "for all together"
-    note(f"{report['limit']} requests a day {whose}; it starts again in {report['resets_in']}.")
+    many = f"{report['limit']} request{'s' if report['limit'] != 1 else ''}"
+    note(f"{many} a day {whose}; it starts again in {report['resets_in']}.")
     rows = [(count["name"], count["used"], count["remaining"]) for count in report["counts"]]
     print_table(("who", "used", "left"), rows)

@@ -89,7 +89,7 @@ class ExLlamaGenerator:
             self._version, self._model_id, self._folder, self._draft, backend, tokenizer
         )
         log.info(
-            "%s: %s, %d requests of %d tokens, %.0f MiB of KV memory (%s)",
+            "%s: %s, context %d x %d tokens, %.0f MiB of KV memory (%s)",
             *(self._folder.path.name, TITLES[self._version], backend.parallel, backend.context),
             *(backend.kv_bytes / 2**20, self._settings.cache),
         )

@@ -114,7 +114,7 @@ class LlamaCppGenerator:
         self._card = parts.card(self._model_id, self.parallel)
         self._one_by_one = parts.one_by_one
         log.info(
-            "%s: %d sequences of %d tokens, %.0f MiB of KV memory, %d threads",
+            "%s: context %d x %d tokens, %.0f MiB of KV memory, threads: %d",
             *(self._path.name, self.parallel, parts.tokens),
             *(parts.context.kv_bytes / 2**20, parts.threads),
         )

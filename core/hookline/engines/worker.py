@@ -119,8 +119,8 @@ class Worker:
             waiting = sum(not run.cancelled for run in self._waiting)
             if waiting >= self._max_queue + max(0, free):
                 raise QueueFull(
-                    f"{waiting} requests are waiting already, which is the limit "
-                    "([server] max_queue). Try again later.",
+                    "As many requests are waiting as may wait ([server] max_queue = "
+                    f"{self._max_queue}). Try again later.",
                     retry_after=2,
                 )
             run = Run(job, self._note)

@@ -221,8 +221,8 @@ def _tell_apart(text: AnyGrammar, triggers: Sequence[str]) -> None:
         if isinstance(text, LLGrammar) and text.may_begin(trigger):
             raise Refused(
                 (),
-                f"text that it allows can begin with {trigger!r}, which also begins what else may "
-                "come here, a call of a tool; the two could not be told apart",
+                f"text that it allows can begin with {trigger!r}, as a call of a tool does; the "
+                "two could not be told apart. Let it begin otherwise, or leave the tools out",
             )
 
 

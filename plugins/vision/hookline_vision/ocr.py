@@ -55,6 +55,6 @@ def _missing(read: TextRead, seconds: float) -> str:
     if not read.texts:
         return f"Its text was not read in {limit}. Send a smaller image, or a part of it."
     return (
-        f"Of its {read.lines} lines of text, {len(read.texts)} were read in {limit}. Send it in "
-        "parts to have all of them read."
+        f"Only {len(read.texts)} of its {read.lines} lines of text could be read in {limit}. Send "
+        "it in parts to have all of them read."
     )

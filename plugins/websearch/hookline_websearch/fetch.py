@@ -171,7 +171,8 @@ class Fetcher:
                     most = int(self._settings.max_page_mb * 2**20) if ask else ROBOTS_MAX
                     return await _content(response, most)
                 request = response.next_request
-        raise Unread(f"it redirects more than {self._settings.max_redirects} times", url)
+        most = self._settings.max_redirects
+        raise Unread(f"it redirects more often than max_redirects allows ({most})", url)
 
     async def _robots_txt(self, url: str) -> bytes | None:
         """The rules of a site; None where they cannot be had, nothing where there are none."""
