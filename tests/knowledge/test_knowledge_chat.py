@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,6 +15,12 @@ from hookline import Exchange, hookimpl
 LEAVE = "Annual leave is thirty days a year."
 PETS = "Dogs may come to the office on Fridays."
 QUESTION = "How many days a year is annual leave?"
+
+
+def beginning(one: str, other: str) -> str:
+    """What two prompts have in common, which an engine reads once."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(pair[0] for pair in same)
 
 
 def header(response: Any) -> list[dict[str, Any]]:
@@ -148,8 +155,9 @@ async def test_a_message_that_is_no_question_alone(reader: Any) -> None:
         assert response.json()["choices"][0]["message"]["content"] == "Fridays."
         assert response.json()["sources"][0]["document"] == "pets.txt"
         asked, answered = at.prompts
-        assert "user: Tell me about office dogs" in asked and "user: And when?" in asked
-        assert "> " + PETS in answered
+        shared = beginning(asked, answered)
+        assert "Tell me about office dogs" in shared and "And when?" in shared
+        assert "> " + PETS in answered and "Write the query only" not in answered
         assert response.json()["usage"]["completion_tokens"] == len("Fridays.") + 1
 
 
@@ -232,6 +240,68 @@ async def test_passages_leave_room_for_tools_and_what_follows_the_question(
         assert response.json()["usage"]["prompt_tokens"] <= 2550
 
 
+def loop(*results: str, question: str = "And when?") -> list[dict[str, Any]]:
+    """A conversation whose last question is followed by calls of a tool, with what came back."""
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "Tell me about office dogs"},
+        {"role": "assistant", "content": "They may come."},
+        {"role": "user", "content": question},
+    ]
+    for result in results:
+        said.append({"role": "assistant", "content": None, "tool_calls": [CALL]})
+        said.append({"role": "tool", "tool_call_id": "call_1", "content": result})
+    return said
+
+
+async def ask(at: Any, said: list[dict[str, Any]], **more: Any) -> Any:
+    body = {"messages": said, "knowledge": True, **more}
+    response = await at.server.client.post("/v1/chat/completions", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+LOOPING = ("structured", "tools", "knowledge")
+QUERY = "On which day may dogs come to the office"
+
+
+async def test_a_turn_is_searched_for_once(reader: Any) -> None:
+    async with reader(QUERY, "Yes.", plugins=LOOPING) as at:
+        await at.collection("Policies", leave=LEAVE, pets=PETS)
+        sources = (await ask(at, loop()))["sources"]
+        assert [source["document"] for source in sources] == ["pets.txt"]
+        at.embedder.asked.clear()
+        await at.collection("More", more=f"{PETS} Cats may not.")
+        for results in (("Sunny",), ("Sunny", "Dogs may bark at noon")):
+            assert (await ask(at, loop(*results)))["sources"] == sources
+        searched = [text for text in at.embedder.asked if "Cats" not in text]
+        assert searched == []
+        first, *later = at.prompts[1:]
+        assert len(later) == 2, "the query was written once"
+        for prompt in later:
+            assert PETS in beginning(first, prompt), "passages stay with the question"
+            assert prompt.count(PETS) == 1
+        anew = (await ask(at, [{"role": "user", "content": QUERY}]))["sources"]
+        assert [source["document"] for source in anew] == ["pets.txt", "more.txt"]
+
+
+async def test_what_is_deleted_in_a_turn_is_gone_from_it(reader: Any) -> None:
+    async with reader(QUERY, "Yes.", plugins=LOOPING) as at:
+        store = await at.collection("Policies", leave=LEAVE, pets=PETS)
+        (source,) = (await ask(at, loop()))["sources"]
+        await at.openai.vector_stores.files.delete(source["document_id"], vector_store_id=store)
+        assert (await ask(at, loop("Sunny")))["sources"] == []
+        assert PETS not in at.prompts[-1]
+        assert len(at.prompts) == 3, "the query of the turn is searched for again, not written"
+
+
+async def test_collections_are_turns_of_their_own(reader: Any) -> None:
+    async with reader(QUERY, "Yes.", plugins=LOOPING) as at:
+        await at.collection("Policies", pets=PETS)
+        await at.collection("Empty")
+        assert (await ask(at, loop()))["sources"]
+        assert (await ask(at, loop("Sunny"), knowledge="Empty"))["sources"] == []
+
+
 class OneWebSource:
     """Adds a source of another kind, and its text to the last message, before knowledge does."""
 
@@ -253,6 +323,16 @@ async def test_numbers_go_on_after_other_sources(reader: Any) -> None:
         assert sources[1]["document"] == "leave.txt"  # what others added is not searched for
         assert "[2] leave.txt" in at.prompts[-1] and "like [2]" in at.prompts[-1]
         assert [source["index"] for source in header(response)] == list(range(2, len(sources) + 1))
+
+
+async def test_numbers_stay_for_a_turn(reader: Any) -> None:
+    async with reader(also={"web": OneWebSource()}, plugins=LOOPING) as at:
+        await at.collection("Policies", leave=LEAVE, pets=PETS)
+        said = [{"role": "user", "content": QUESTION}]
+        sources = (await ask(at, said))["sources"]
+        assert len(sources) > 1
+        assert (await ask(at, [*said, *loop("Sunny")[3:]]))["sources"] == sources
+        assert "[2] leave.txt" in at.prompts[-1]
 
 
 async def test_without_an_embedding_model(reader: Any) -> None:

@@ -89,6 +89,19 @@ class Searcher:
         await self._touch(among)
         return (await self._passages(_merged(rankings)))[:limit]
 
+    async def are_there(self, passages: Sequence[Passage], among: Sequence[Collection]) -> bool:
+        """Whether passages that a search among these collections found may all still be shown."""
+        numbers = {collection.number for collection in among if collection.state == "open"}
+        read = self._library.catalog.read
+        shown = await read(members.visible, list({passage.member.seq for passage in passages}))
+        named = await read(files.named, {passage.file for passage in passages})
+        return all(
+            passage.member.seq in shown
+            and passage.member.collection in numbers
+            and passage.file in named
+            for passage in passages
+        )
+
     async def _by_text(
         self,
         texts: Sequence[str],

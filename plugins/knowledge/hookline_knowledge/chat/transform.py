@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookline import Exchange, InvalidRequest, Message, Server, sources_header, with_user_text
+from hookline import (
+    Exchange,
+    InvalidRequest,
+    Message,
+    Server,
+    Turn,
+    Turns,
+    sources_header,
+    split_after_question,
+    turn_of,
+    with_user_text,
+)
 from hookline_knowledge.catalog import Collection, collections
 from hookline_knowledge.chat.passages import fitting, room, told
 from hookline_knowledge.chat.rewriting import can_depend, rewritten
@@ -17,6 +28,8 @@ from hookline_knowledge.search import Passage, Searcher
 
 KIND = "knowledge"
 HEADER = "X-Knowledge-Sources"
+KEPT_BYTES = 8 * 2**20
+"""Of passages that are kept for all turns together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,20 @@ class _Asked:
     pictures: Sequence[str]
     said: Sequence[Message]
     among: Sequence[Collection]
+    turn: Turn
+
+
+@dataclass(slots=True)
+class _Finding:
+    """What was found for a turn, and the query that the model wrote for it, if any."""
+
+    passages: Sequence[Passage] = ()
+    query: str = ""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return 1024 + sum(1024 + 4 * len(passage.text) for passage in self.passages)
 
 
 class Answering:
@@ -42,26 +69,38 @@ class Answering:
         self._library = library
         self._searcher = searcher
         self._settings = settings
+        self._turns = Turns[_Finding](KEPT_BYTES)
 
     async def check(self, exchange: Exchange) -> None:
         """Refuses what cannot be meant, before anything costly happens, and keeps what was said
         before other plugins add to it."""
         if asked := wanted(exchange):
-            said = list(exchange.messages)
+            said, question = list(exchange.messages), question_of(exchange.messages)
             among = await self._collections(asked)
             pictures = pictures_of(said) if self._searcher.sees else []
-            exchange.state[KIND] = _Asked(question_of(said), pictures, said, among)
+            turn = turn_of(exchange, KIND, str(asked))
+            exchange.state[KIND] = _Asked(question, pictures, said, among, turn)
 
     async def add_passages(self, exchange: Exchange) -> None:
-        """Searches, and adds what was found to the last user message, as text that is data."""
+        """Adds what is found to the question, as text that is data; once found, for the whole
+        turn."""
         asked: _Asked | None = exchange.state.get(KIND)
-        if asked is None or not (found := await self._found(asked)):
+        if asked is None:
             return
-        passages = await asyncio.to_thread(self._fitting, exchange, found)
+        finding = self._turns.get(asked.turn) or _Finding()
+        if not await self._holds(finding, asked):
+            finding = await self._found(exchange, asked, finding.query)
+        if finding.passages:
+            finding.passages = await asyncio.to_thread(self._fitting, exchange, finding.passages)
+            self._add(exchange, asked, finding.passages)
+        self._turns.keep(asked.turn, finding, finding.size)
+
+    def _add(self, exchange: Exchange, asked: _Asked, passages: Sequence[Passage]) -> None:
         first = len(exchange.sources) + 1
         for passage in passages:
             exchange.add_source(self._source(passage))
-        exchange.messages = with_user_text(exchange.messages, told(first, passages))
+        before, after = split_after_question(exchange.messages, asked.question)
+        exchange.messages = [*with_user_text(before, told(first, passages)), *after]
 
     async def _collections(self, asked: str | Literal[True]) -> Sequence[Collection]:
         if asked is True:
@@ -69,19 +108,30 @@ class Answering:
             return await self._library.catalog.read(collections.all_open)
         return [await self._library.open_collection(asked, "knowledge")]
 
-    async def _found(self, asked: _Asked) -> list[Passage]:
-        """What the last message finds; where that is little, what the conversation asks for too."""
+    async def _holds(self, finding: _Finding, asked: _Asked) -> bool:
+        """Whether there are passages, and none of them was deleted or replaced meanwhile."""
+        passages = finding.passages
+        return bool(passages) and await self._searcher.are_there(passages, asked.among)
+
+    async def _found(self, exchange: Exchange, asked: _Asked, query: str) -> _Finding:
+        """What the last message finds; where that is little, what the conversation asks for too,
+        with the ``query`` that the model wrote for it before, if it did."""
         settings, search = self._settings, self._searcher.search
-        queries = [asked.question, *asked.pictures]
+        queries = [asked.question.strip(), *asked.pictures]
         found = await search(asked.among, queries, limit=settings.passages)
-        if settings.rewrite == "never" or not can_depend(asked.said):
-            return found
-        strong = settings.strong_similarity
+        if not await self._is_little(found, asked):
+            return _Finding(found)
+        query = query or await rewritten(self._server, exchange, asked.said)
+        found = await search(asked.among, [*queries, query], limit=settings.passages)
+        return _Finding(found, query)
+
+    async def _is_little(self, found: Sequence[Passage], asked: _Asked) -> bool:
+        """Whether the last message may need what was said before it to be understood."""
+        if self._settings.rewrite == "never" or not can_depend(asked.said):
+            return False
+        strong = self._settings.strong_similarity
         strong = await self._searcher.strong() if strong is None else strong
-        if any(passage.similarity >= strong for passage in found):
-            return found
-        queries.append(await rewritten(self._server, asked.said))
-        return await search(asked.among, queries, limit=settings.passages)
+        return all(passage.similarity < strong for passage in found)
 
     def _fitting(self, exchange: Exchange, found: Sequence[Passage]) -> list[Passage]:
         engine = self._server.engine
@@ -130,7 +180,7 @@ def question_of(said: Sequence[Message]) -> str:
             param="messages",
             code="invalid_request",
         )
-    return users[-1].strip()
+    return users[-1]
 
 
 def pictures_of(said: Sequence[Message]) -> list[str]:
