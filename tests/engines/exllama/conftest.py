@@ -101,7 +101,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def libraries(double: Any) -> Any:
     """The real libraries, with the stand-ins' model in them."""
-    return _load("libraries").Libraries(double.language)
+    return _load("libraries").Libraries(double.language, _load("kernels"))
 
 
 @pytest.fixture
@@ -115,7 +115,6 @@ def below(request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(sys, "path", sys.path + libraries.path)
     for name, module in libraries.modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    libraries.has_pages(True)
 
 
 MakeFolder = Callable[..., Path]

@@ -1,11 +1,14 @@
 """The real ExLlama libraries on a machine without a GPU: all of their Python, no compiled code.
 
-What schedules, pages, reuses, speculates, cancels and tokenizes is theirs. In the place of their
-CUDA code are the few functions that they call outside of the model; in the place of the model is
-the same ``language`` as in the stand-ins. Its "keys" are the tokens themselves, written to and read
-from the library's own KV memory by the page tables it makes: a page that is wrong, stale or shared
-by mistake gives other tokens. What only kernels show (speed, quantization, memory given back) needs
-a GPU.
+What schedules, pages, reuses, speculates, cancels and tokenizes is theirs. Replaced are
+
+* the compiled functions that their Python calls outside of the model, and the GPU that PyTorch
+  does not find, by what is in ``kernels.py``;
+* the model's forward pass, by the ``language`` of the stand-ins (`Libraries.logits`). Its "keys"
+  are the tokens themselves, written to and read from the library's own KV memory by the page
+  tables that it makes: a page that is wrong, stale or shared by mistake gives other tokens.
+
+What only kernels show (speed, quantization, memory given back) needs a GPU.
 """
 
 from __future__ import annotations
@@ -21,8 +24,13 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import MagicMock
 
-PAGE = 256
 PACKAGES = ("exllamav2", "exllamav3")
+PAGE = 256
+"""Tokens of a page of KV memory, in both."""
+
+LOWEST = -65504.0
+"""Of half precision: the logit of those columns that only fill up the head."""
+
 Language = Callable[[tuple[int, ...], int], Any]
 """From tokens and the size of the vocabulary to logits."""
 
@@ -35,12 +43,12 @@ def sources() -> list[str]:
 
 def are_here() -> bool:
     """Whether PyTorch and both libraries are on this machine."""
-    with _found():
+    with _findable():
         return all(importlib.util.find_spec(name) for name in ("torch", *PACKAGES))
 
 
 @contextmanager
-def _found() -> Iterator[None]:
+def _findable() -> Iterator[None]:
     kept = list(sys.path)
     sys.path += sources()
     try:
@@ -49,46 +57,48 @@ def _found() -> Iterator[None]:
         sys.path[:] = kept
 
 
+def _without_triton() -> dict[str, Any]:
+    """What to import in the place of Triton, whose decorators are applied on import, and which
+    PyTorch without CUDA comes without."""
+    if importlib.util.find_spec("triton") is not None:
+        return {}
+    return {"triton": MagicMock(), "triton.language": MagicMock()}
+
+
 class Libraries:
     """Both, imported once; ``modules`` is what ``sys.modules`` must hold while they are used."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, kernels: Any) -> None:
         self.path = sources()
         self._language = language
-        self.modules: dict[str, Any] = {}
+        self._kernels = kernels
         before = set(sys.modules)
-        with _found(), warnings.catch_warnings():
+        with _findable(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.torch = importlib.import_module("torch")
-            if importlib.util.find_spec("triton") is None:
-                # PyTorch without CUDA comes without Triton, whose decorators are applied on import.
-                self.modules |= {"triton": MagicMock(), "triton.language": MagicMock()}
-                sys.modules |= self.modules
-            self.unpinned = Torch(self.torch)
+            self.torch_with_gpu = kernels.Torch(self.torch)
+            absent = _without_triton()
+            sys.modules |= absent
             self._import_exllamav2()
             self._import_exllamav3()
-        ours = set(sys.modules) - before
-        for name in {name for name in ours if name.split(".")[0] in PACKAGES} | set(self.modules):
-            self.modules[name] = sys.modules.pop(name)
-        self.modules["torch"] = self.unpinned
-
-    def has_pages(self, value: bool) -> None:
-        """Whether flash-attn is there, without which ExLlamaV2 cannot share KV memory."""
-        self.modules["exllamav2.attn"].has_flash_attn_with_paged = value
+        own = {name for name in set(sys.modules) - before if name.split(".")[0] in PACKAGES}
+        self.modules = {name: sys.modules.pop(name) for name in own | set(absent)}
+        self.modules["torch"] = self.torch_with_gpu
 
     def _import_exllamav3(self) -> None:
         compiled = ModuleType("exllamav3.ext")
-        compiled.__dict__["exllamav3_ext"] = Kernels3("exllamav3_ext")
+        compiled.__dict__["exllamav3_ext"] = self._kernels.Kernels3("exllamav3_ext")
         sys.modules["exllamav3.ext"] = compiled
         package: Any = importlib.import_module("exllamav3")
-        for name in ("generator", "job", "pagetable"):
+        for name in ("generator", "job", "pagetable"):  # those that pin memory
             module: Any = importlib.import_module(f"exllamav3.generator.{name}")
-            module.torch = self.unpinned
+            module.torch = self.torch_with_gpu
         build = package.Model.from_config
         package.Model.from_config = lambda *about, **more: self._on_cpu(build(*about, **more))
 
     def _on_cpu(self, model: Any) -> Any:
-        """A model of ExLlamaV3's whose own forward pass is replaced."""
+        """A model of ExLlamaV3's that loads nothing but its KV memory, and whose forward pass is
+        replaced."""
 
         def load(callback: Callable[[int, int], None], **about: Any) -> None:
             for module in model.get_cache_layers():
@@ -102,22 +112,24 @@ class Libraries:
         def forward(input_ids: Any, params: dict[str, Any]) -> Any:
             (layer,) = params["cache"].layers.values()
             tables, starts = params["block_table"], params["cache_seqlens"]
-            size = model.config.vocab_size
-            return self._logits(size, input_ids, layer.k[..., 0, 0], tables, starts)
+            kept = layer.k[..., 0, 0]  # a number of each token's key holds the token
+            return self.logits(model.config.vocab_size, input_ids, kept, tables, starts)
 
         model.load, model.forward, model.prefill = load, forward, forward
-        model.prefetch_tokens = lambda ids: None
+        model.prefetch_tokens = lambda ids: None  # to the GPU
         return model
 
     def _import_exllamav2(self) -> None:
         compiled = ModuleType("exllamav2.ext")
-        about = {"make_q_matrix": None, "make_q_matrix_split": None, "none_tensor": None}
-        compiled.__dict__.update(about, exllamav2_ext=Kernels2("exllamav2_ext"))
-        compiled.__dict__["ext_c"] = compiled.__dict__["exllamav2_ext"]
+        kernels = self._kernels.Kernels2("exllamav2_ext")
+        names = {"make_q_matrix": None, "make_q_matrix_split": None, "none_tensor": None}
+        compiled.__dict__.update(names, exllamav2_ext=kernels, ext_c=kernels)
         sys.modules["exllamav2.ext"] = compiled
         package: Any = importlib.import_module("exllamav2")
         importlib.import_module("exllamav2.generator")
-        libraries = self
+        # As with flash-attn, without which this version shares no pages.
+        attention: Any = importlib.import_module("exllamav2.attn")
+        attention.has_flash_attn_with_paged = True
 
         def load(model: Any, cache: Any, callback: Callable[[int, int], None]) -> None:
             model.cache_map = {0: "cpu"}
@@ -131,20 +143,24 @@ class Libraries:
             kept = cache.key_states[0][0, :, 0, 0].view(-1, PAGE)
             if hasattr(attn_params, "block_index"):
                 tables, starts = attn_params.block_index, attn_params.cache_seqlens
-            else:
-                tables = libraries.torch.arange(len(kept))[None]
-                starts = libraries.torch.tensor([attn_params.past_len])
+            else:  # without pages: one sequence, from the first page to the last
+                tables = self.torch.arange(len(kept))[None]
+                starts = self.torch.tensor([attn_params.past_len])
             cache.current_seq_len = int(starts[0]) + input_ids.shape[1]
             size = model.config.vocab_size
-            return {"logits": libraries._logits(size, input_ids, kept, tables, starts)}
+            return {"logits": self.logits(size, input_ids, kept, tables, starts)}
 
         package.ExLlamaV2.load_autosplit, package.ExLlamaV2.forward_chunk = load, forward
 
-    def _logits(self, size: int, ids: Any, kept: Any, tables: Any, starts: Any) -> Any:
-        """Of the shape ``(rows, tokens, vocabulary)``, padded as the libraries' heads are, for
-        ``ids`` of the shape ``(rows, tokens)``. ``kept`` has the shape ``(pages, PAGE)``."""
-        padded = -(-size // 32) * 32
-        logits = self.torch.full((*ids.shape, padded), -65504.0)
+    def logits(self, size: int, ids: Any, kept: Any, tables: Any, starts: Any) -> Any:
+        """Writes the tokens ``ids`` to KV memory, and gives what follows each of them.
+
+        ``ids`` has the shape ``(rows, tokens)``, ``kept`` ``(pages, PAGE)``; ``tables`` are the
+        pages of each row, and ``starts`` how many tokens it had before. The result has the shape
+        ``(rows, tokens, vocabulary)``, the last filled up as the libraries' heads do.
+        """
+        filled = -(-size // 32) * 32
+        logits = self.torch.full((*ids.shape, filled), LOWEST)
         rows = zip(ids.tolist(), tables.tolist(), starts.tolist(), strict=True)
         for row, (tokens, table, start) in enumerate(rows):
             for column, token in enumerate(tokens):
@@ -155,111 +171,3 @@ class Libraries:
                 known = self.torch.from_numpy(self._language(read, size))
                 logits[row, column, :size] = known
         return logits
-
-
-class Kernels3(ModuleType):
-    """What ExLlamaV3's Python calls of its compiled code, outside of the model."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return f"{name} is compiled code"
-
-    class BC_SAM:
-        """Finds repetitions in a sequence."""
-
-        def accept_tensor(self, sequence: Any) -> tuple[int, int]:
-            """Where the longest end of the sequence stood before: its begin and end."""
-            ids = sequence.flatten().tolist()
-            best = (0, 0)
-            for end in range(len(ids) - 1, 0, -1):
-                length = 0
-                while length < end and ids[end - 1 - length] == ids[-1 - length]:
-                    length += 1
-                best = max(best, (end - length, end), key=lambda found: found[1] - found[0])
-            return best
-
-    @staticmethod
-    def count_match_tensor(one: Any, two: Any, most: int) -> int:
-        """How many tokens are the same from the begin on."""
-        pairs = zip(one.flatten().tolist()[:most], two.flatten().tolist(), strict=False)
-        return next((at for at, (a, b) in enumerate(pairs) if a != b), min(most, two.numel()))
-
-    @staticmethod
-    def generator_stage_decode(
-        arena: Any,
-        width: int,
-        tables: list[Any],
-        starts: list[int],
-        turns: list[int],
-        ids: Any | None,
-        sequences: list[Any],
-        pages: list[Any],
-        offsets: list[int],
-    ) -> None:
-        """Writes the tables and starts of a step, and each row's token where it has one only."""
-        assert not turns
-        rows = len(tables)
-        written = arena[: rows * width].view(rows, width).zero_()
-        for row, table in enumerate(tables):
-            kept = table.flatten()[:width]
-            written[row, : len(kept)] = kept
-            arena[rows * width + row] = starts[row]
-        for row, sequence in enumerate(sequences):
-            token = sequence.flatten()[starts[row]]
-            assert ids is not None
-            ids[row] = token
-            pages[row].view(-1)[offsets[row]] = token
-
-
-class Kernels2(ModuleType):
-    """What ExLlamaV2's Python calls of its compiled code, outside of the model."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return f"{name} is compiled code"
-
-    count_match = staticmethod(Kernels3.count_match_tensor)
-
-    @staticmethod
-    def sample_basic(logits: Any, *about: Any) -> list[float]:
-        """Greedy sampling: writes the tokens and their shares into two of the arguments."""
-        tokens, shares = about[8], about[9]
-        tokens[:, 0] = logits[:, -1].argmax(-1)
-        shares[:, 0] = logits[:, -1].softmax(-1).amax(-1)
-        return []
-
-
-class Torch(ModuleType):
-    """PyTorch as it looks where there is a GPU, as far as nothing is computed on it."""
-
-    def __init__(self, real: Any) -> None:
-        super().__init__("torch")
-        self._real = real
-        self.__spec__ = real.__spec__
-        self.cuda = Cuda()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def empty(self, *shape: Any, pin_memory: bool = False, **about: Any) -> Any:
-        """Memory, which only a GPU can pin."""
-        return self._real.empty(*shape, **about)
-
-    def zeros(self, *shape: Any, pin_memory: bool = False, **about: Any) -> Any:
-        """Memory, which only a GPU can pin."""
-        return self._real.zeros(*shape, **about)
-
-
-class Cuda:
-    """The GPU."""
-
-    def is_available(self) -> bool:
-        return True
-
-    def synchronize(self, *device: Any) -> None:
-        """Nothing runs."""
-
-    def empty_cache(self) -> None:
-        """Nothing is held."""
