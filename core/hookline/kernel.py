@@ -39,6 +39,7 @@ from hookline.faults import described
 from hookline.messages import Message
 from hookline.metrics import Metrics
 from hookline.plugin import Plugin
+from hookline.plugins import Plugins
 from hookline.prompt import ChatTemplate, Prompt, fit, template_variables
 from hookline.quota import Quota, system_clock
 from hookline.server import Clock, Embedder
@@ -67,17 +68,7 @@ class Kernel:
         self.store = Store(settings.data_dir)
         self.auth = Auth(settings, self.store)
         self.template = ChatTemplate(_template(settings), self.clock)
-        self.plugins = load_plugins(
-            settings,
-            core={
-                "hookline.auth": self.auth,
-                "hookline.quota": Quota(settings, self.store, self.clock),
-                "hookline.prompt": self.template,
-                "hookline.engines": BuiltinEngines(settings),
-            },
-            extra=plugins,
-            reserved=ChatRequest.model_fields,
-        )
+        self.plugins = self._with_plugins(plugins or {})
         self.chat_request: type[ChatRequest] = request_model(
             ChatRequest, self.plugins.request_fields()
         )
@@ -95,6 +86,17 @@ class Kernel:
         self._making_embedder: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._reported: set[str] = set()
         self.loaded: asyncio.Future[None]
+
+    def _with_plugins(self, extra: Mapping[str, object]) -> Plugins:
+        core = {
+            "hookline.auth": self.auth,
+            "hookline.quota": Quota(self.settings, self.store, self.clock),
+            "hookline.prompt": self.template,
+            "hookline.engines": BuiltinEngines(self.settings),
+        }
+        return load_plugins(
+            self.settings, core=core, extra=extra, reserved=ChatRequest.model_fields
+        )
 
     # The server's public face
 

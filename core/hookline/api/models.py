@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from quart import Blueprint, Response
@@ -18,6 +18,9 @@ from hookline.errors import NotFound
 from hookline.kernel import Kernel
 from hookline.metrics import CONTENT_TYPE
 from hookline.models import local_models
+
+NAME_MAX = 100
+"""Characters of a model's name in an error; it is the client's own text."""
 
 
 def blueprint(kernel: Kernel) -> Blueprint:
@@ -37,13 +40,7 @@ def blueprint(kernel: Kernel) -> Blueprint:
         """One model."""
         entries = await asyncio.to_thread(list_models, kernel)
         if name not in entries:
-            name = name[:100]
-            meant = did_you_mean(suggest(name, entries)) or "."
-            raise NotFound(
-                f"There is no model '{name}'{meant} GET /v1/models lists those there are.",
-                param="model",
-                code="model_not_found",
-            )
+            raise _unknown(name[:NAME_MAX], entries)
         return json_response(entries[name])
 
     @routes.get("/health")
@@ -64,6 +61,15 @@ def blueprint(kernel: Kernel) -> Blueprint:
         return Response(kernel.metrics.text(), content_type=CONTENT_TYPE)
 
     return routes
+
+
+def _unknown(name: str, entries: Iterable[str]) -> NotFound:
+    meant = did_you_mean(suggest(name, entries)) or "."
+    return NotFound(
+        f"There is no model '{name}'{meant} GET /v1/models lists those there are.",
+        param="model",
+        code="model_not_found",
+    )
 
 
 def list_models(kernel: Kernel) -> dict[str, dict[str, Any]]:
