@@ -155,8 +155,7 @@ async def test_a_message_that_is_no_question_alone(reader: Any) -> None:
         assert response.json()["choices"][0]["message"]["content"] == "Fridays."
         assert response.json()["sources"][0]["document"] == "pets.txt"
         asked, answered = at.prompts
-        shared = beginning(asked, answered)
-        assert "Tell me about office dogs" in shared and "And when?" in shared
+        assert "user: Tell me about office dogs" in asked and "user: And when?" in asked
         assert "> " + PETS in answered and "Write the query only" not in answered
         assert response.json()["usage"]["completion_tokens"] == len("Fridays.") + 1
 

@@ -89,7 +89,7 @@ class Answering:
             return
         finding = self._turns.get(asked.turn) or _Finding()
         if not await self._holds(finding, asked):
-            finding = await self._found(exchange, asked, finding.query)
+            finding = await self._found(asked, finding.query)
         if finding.passages:
             finding.passages = await asyncio.to_thread(self._fitting, exchange, finding.passages)
             self._add(exchange, asked, finding.passages)
@@ -113,7 +113,7 @@ class Answering:
         passages = finding.passages
         return bool(passages) and await self._searcher.are_there(passages, asked.among)
 
-    async def _found(self, exchange: Exchange, asked: _Asked, query: str) -> _Finding:
+    async def _found(self, asked: _Asked, query: str) -> _Finding:
         """What the last message finds; where that is little, what the conversation asks for too,
         with the ``query`` that the model wrote for it before, if it did."""
         settings, search = self._settings, self._searcher.search
@@ -121,7 +121,7 @@ class Answering:
         found = await search(asked.among, queries, limit=settings.passages)
         if not await self._is_little(found, asked):
             return _Finding(found)
-        query = query or await rewritten(self._server, exchange, asked.said)
+        query = query or await rewritten(self._server, asked.said)
         found = await search(asked.among, [*queries, query], limit=settings.passages)
         return _Finding(found, query)
 
