@@ -86,7 +86,11 @@ async def test_a_time_range_that_leaves_nothing_is_dropped() -> None:
         (says([1]), "is not SearXNG"),
         (says({"answer": 1}), "is not SearXNG"),
         (lambda request: httpx.Response(200, html="<p>Welcome</p>"), "is not SearXNG"),
-        (fails(httpx.ConnectError("refused")), "cannot be reached at http://search.test:8888"),
+        (
+            fails(httpx.ConnectError("refused")),
+            r"^SearXNG cannot be reached at http://search.test:8888/search: refused\. "
+            r"'hookline websearch setup' says how",
+        ),
         (fails(httpx.ReadTimeout("slow")), "did not answer within 5.0 seconds"),
     ],
 )

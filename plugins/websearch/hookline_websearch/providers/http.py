@@ -10,6 +10,9 @@ import httpx
 
 from hookline_websearch.provider import ProviderError
 
+UNREACHED = 0
+"""Stands for a status in hints: nobody is there who could answer with one."""
+
 
 def shown(url: str) -> str:
     """An address without the name and password that it may hold."""
@@ -27,17 +30,19 @@ async def get_json(
 ) -> dict[str, Any]:
     """The JSON object at an address. Raises ProviderError that says what was wrong with ``who``.
 
-    ``hints`` are what to say for a status.
+    ``hints`` are what to say for a status, or `UNREACHED`.
     """
+    hints = hints or {}
     try:
         response = await client.get(url, params=parameters, timeout=seconds)
     except httpx.TimeoutException as error:
         raise ProviderError(f"{who} did not answer within {seconds:.1f} seconds.") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error) or type(error).__name__
-        raise ProviderError(f"{who} cannot be reached at {shown(url)}: {reason}.") from error
+        told = f"{who} cannot be reached at {shown(url)}: {reason}. {hints.get(UNREACHED, '')}"
+        raise ProviderError(told.rstrip()) from error
     if response.status_code != 200:
-        raise ProviderError(_refused(who, response, hints or {}))
+        raise ProviderError(_refused(who, response, hints))
     try:
         body = response.json()
     except ValueError as error:

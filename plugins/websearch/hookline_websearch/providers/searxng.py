@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from hookline_websearch.provider import Hit, Hits, ProviderError, Query
-from hookline_websearch.providers.http import get_json
+from hookline_websearch.providers.http import UNREACHED, get_json
 
 MARGIN_SECONDS = 0.3
 """By how much SearXNG stops waiting for its engines before it is no longer waited for, so that one
@@ -19,6 +19,8 @@ LEAST_SECONDS = 0.3
 """SearXNG waits at least this long for its engines."""
 
 HINTS = {
+    UNREACHED: "'hookline websearch setup' says how to run one, and [plugin.websearch] searxng_url "
+    "where it is.",
     403: "its JSON interface is off. Put 'json' under search: formats: in its settings.yml.",
     429: "its limiter is on. Set server: limiter: false in its settings.yml.",
 }
