@@ -99,7 +99,7 @@ async def test_too_many_texts_are_refused(
     monkeypatch.setattr(workers, "MOST_TEXTS", 3)
     first = await waiting(one, "a", "b", "c", "d", kind="document")
     await work.has_begun()
-    with pytest.raises(EmbedderBusy, match="3 texts wait") as refused:
+    with pytest.raises(EmbedderBusy, match="embedded: 3 texts") as refused:
         await one.run(["e"], "document")
     assert refused.value.status == 503
     assert refused.value.headers["Retry-After"]

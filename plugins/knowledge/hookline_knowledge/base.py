@@ -20,6 +20,7 @@ from hookline_knowledge.pictures.gallery import Gallery
 from hookline_knowledge.search import Searcher
 from hookline_knowledge.settings import KnowledgeSettings
 from hookline_knowledge.store import Store
+from hookline_knowledge.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -81,15 +82,15 @@ class KnowledgeBase:
     async def _tell_what_is_missing(self) -> None:
         """Passages are all gone where ``uri`` means another place than before."""
         known = await self.library.catalog.read(members.completed)
-        log.info("passages of %d documents are kept in %s", known, self.store.uri)
+        log.info("passages of %s are kept in %s", counted(known, "document"), self.store.uri)
         if known and not any([await store.count() for store in self._stores]):
             log.warning(
-                "%s holds no passage of the %d documents that were added. If [plugin.knowledge] "
+                "%s holds no passage of what was added, %s. If [plugin.knowledge] "
                 "uri was changed, or is relative to another folder than before (that of the file "
                 "that sets it counts), set it back or move the passages there; what is lost can "
                 "only be added again",
                 self.store.uri,
-                known,
+                counted(known, "document"),
             )
 
     async def _close_stores(self) -> None:

@@ -146,7 +146,7 @@ def test_slides_with_tables_charts_groups_and_notes(read: Any, files: Any) -> No
 
 def test_too_many_slides_are_refused(read: Any, files: Any) -> None:
     read.limit(pages=1)
-    with pytest.raises(Unreadable, match="more than 1 slides, see pages"):
+    with pytest.raises(Unreadable, match="more than 1 slide, see pages"):
         read(files.pptx(_talk), "talk.pptx")
 
 

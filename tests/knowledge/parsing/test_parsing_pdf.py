@@ -57,7 +57,7 @@ def test_pages_that_are_pictures_are_told_where_there_is_no_ocr(read: Any, files
     sections = read(files.pdf("", "", "", "", "Typed", extra=scan), "a.pdf")
     assert [s.location for s in sections] == ["page 1", "page 5"]
     assert read.reading.notes == [
-        "Nothing was read of pages 2-4: More than 1 pictures are not read, see ocr_pages in "
+        "Nothing was read of pages 2-4: Only 1 picture of a file may be read, see ocr_pages in "
         "[plugin.knowledge.parsing]."
     ]
 

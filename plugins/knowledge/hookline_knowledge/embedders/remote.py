@@ -12,6 +12,7 @@ from hookline import InvalidRequest, Usage
 from hookline_knowledge.embedders.profiles import Profile, name_of, profile_of
 from hookline_knowledge.problems import KnowledgeUnavailable
 from hookline_knowledge.settings import KnowledgeSettings
+from hookline_knowledge.wording import counted
 
 BATCH = 64
 """Texts of one request."""
@@ -173,7 +174,9 @@ def _vectors(
     except (KeyError, TypeError, ValueError):
         raise _unusable(client, "no list of embeddings") from None
     if len(vectors) != wanted or not all(vectors):
-        raise _unusable(client, f"{len(vectors)} embeddings of {wanted} texts")
+        raise _unusable(
+            client, f"{counted(len(vectors), 'embedding')} of {counted(wanted, 'text')}"
+        )
     return vectors
 
 

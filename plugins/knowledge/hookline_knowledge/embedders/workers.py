@@ -12,6 +12,7 @@ from typing import Generic, Literal, TypeVar
 
 from hookline import Unavailable
 from hookline_knowledge.problems import KnowledgeUnavailable
+from hookline_knowledge.wording import counted
 
 Kind = Literal["query", "document"]
 Result = TypeVar("Result")
@@ -76,7 +77,8 @@ class Workers(Generic[Result]):
         waiting = sum(len(order.texts) - order.begun for order in orders)
         if waiting and waiting + more > MOST_TEXTS:
             raise EmbedderBusy(
-                f"{waiting} texts wait to be embedded already. Try again later.", retry_after=10
+                f"Too much waits to be embedded: {counted(waiting, 'text')}. Try again later.",
+                retry_after=10,
             )
 
     async def close(self) -> None:

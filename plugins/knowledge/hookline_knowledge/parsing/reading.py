@@ -11,6 +11,7 @@ from hookline import Section
 from hookline_knowledge.parsing.detect import detect
 from hookline_knowledge.parsing.settings import ParsingSettings
 from hookline_knowledge.parsing.unreadable import Unreadable, out_of_memory
+from hookline_knowledge.wording import counted
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -68,8 +69,8 @@ class Reading:
         """The text in a picture. Raises Unreadable where it cannot be read."""
         if self._images >= self.limits.ocr_pages:
             raise Unreadable(
-                f"More than {self.limits.ocr_pages} pictures are not read, see ocr_pages in "
-                "[plugin.knowledge.parsing]."
+                f"Only {counted(self.limits.ocr_pages, 'picture')} of a file may be read, see "
+                "ocr_pages in [plugin.knowledge.parsing]."
             )
         self._images += 1
         return self._read_image(image, self.limits)

@@ -56,7 +56,7 @@ def _lines(rows: Iterable[Row], reading: Reading) -> Iterator[tuple[int, str]]:
     names = head[at][1] if at is not None else []
     for index, (number, cells) in enumerate(chain(head, filled)):
         if index >= reading.limits.rows:
-            raise too_much("rows", reading.limits.rows, "rows")
+            raise too_much("row", reading.limits.rows, "rows")
         if at is None or index <= at:
             yield number, " | ".join(cell for cell in cells if cell)
         else:

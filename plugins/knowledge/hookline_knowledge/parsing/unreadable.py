@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hookline_knowledge.parsing.settings import ParsingSettings
+from hookline_knowledge.wording import counted
 
 Code = Literal["invalid_file", "unsupported_file"]
 """OpenAI's codes for a file that failed: something is wrong with it, or nobody reads its kind."""
@@ -26,7 +27,7 @@ def too_large(limits: ParsingSettings) -> str:
 
 def too_slow(limits: ParsingSettings) -> str:
     """The reason for a file that took too long."""
-    return f"Reading the file takes more than {limits.seconds:g} seconds" + _see("seconds")
+    return f"Reading the file takes more than {counted(limits.seconds, 'second')}" + _see("seconds")
 
 
 def out_of_memory(limits: ParsingSettings) -> str:
@@ -44,9 +45,9 @@ def broke(limits: ParsingSettings, how: str) -> str:
     )
 
 
-def too_much(what: str, most: int, setting: str) -> Unreadable:
+def too_much(one: str, most: int, setting: str) -> Unreadable:
     """A file that holds more than ``most`` of something, which ``setting`` allows."""
-    return Unreadable(f"The file holds more than {most:,} {what}" + _see(setting))
+    return Unreadable(f"The file holds more than {counted(most, one)}" + _see(setting))
 
 
 def _see(setting: str) -> str:

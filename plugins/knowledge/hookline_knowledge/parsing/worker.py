@@ -25,6 +25,7 @@ from hookline_knowledge.parsing.ocr import Ocr
 from hookline_knowledge.parsing.reading import Reading
 from hookline_knowledge.parsing.settings import MIB, ParsingSettings
 from hookline_knowledge.parsing.unreadable import Unreadable, out_of_memory, too_large, too_much
+from hookline_knowledge.wording import counted
 
 TEXT_PART = 100_000
 """Characters of a section that go into one message, so that none holds up the server's loop."""
@@ -122,7 +123,7 @@ class Worker:
                 continue
             characters += len(text)
             if characters > self._limits.characters:
-                raise too_much("characters of text", self._limits.characters, "characters")
+                raise too_much("character", self._limits.characters, "characters")
             for begin in range(0, len(text), TEXT_PART):
                 self._say({"text": text[begin : begin + TEXT_PART]})
             self._say({"place": clean(section.location)})
@@ -133,7 +134,8 @@ class Worker:
 def _notes(reading: Reading) -> list[str]:
     notes = [clean(note) for note in reading.notes[:NOTES_MAX]]
     more = len(reading.notes) - len(notes)
-    return [*notes, f"There are {more:,} more such notes."] if more else notes
+    verb = "is" if more == 1 else "are"
+    return [*notes, f"There {verb} {counted(more, 'more such note')}."] if more else notes
 
 
 def main() -> None:

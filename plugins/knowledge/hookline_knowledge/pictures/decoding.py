@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hookline_knowledge.parsing import Unreadable
 from hookline_knowledge.pictures.settings import PictureSettings
+from hookline_knowledge.wording import counted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,7 +31,7 @@ async def decoded(data: bytes, limits: PictureSettings) -> Image:
             pixels, problem = await process.communicate(data)
     except TimeoutError:
         raise Unreadable(
-            f"Decoding the picture took longer than {limits.seconds:g} seconds."
+            f"Decoding the picture took longer than {counted(limits.seconds, 'second')}."
         ) from None
     finally:
         with suppress(ProcessLookupError):

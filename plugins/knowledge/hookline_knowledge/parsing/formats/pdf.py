@@ -36,7 +36,7 @@ def read(data: bytes, reading: Reading) -> Iterator[Section]:
         if not pages:
             raise Unreadable("The PDF has no pages.")
         if pages > reading.limits.pages:
-            raise too_much("pages", reading.limits.pages, "pages")
+            raise too_much("page", reading.limits.pages, "pages")
         reading.title = _WRITERS_OWN.sub("", document.get_metadata_value("Title"))
         yield from _Pages(document, reading).sections()
         yield from _attachments(document, reading)

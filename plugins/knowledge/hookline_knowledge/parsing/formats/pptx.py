@@ -24,7 +24,7 @@ def read(data: bytes, reading: Reading) -> Iterator[Section]:
     reading.title = presentation.core_properties.title or ""
     for number, slide in enumerate(presentation.slides, 1):
         if number > reading.limits.pages:
-            raise too_much("slides", reading.limits.pages, "pages")
+            raise too_much("slide", reading.limits.pages, "pages")
         blocks = [block for shape in _in_order(slide) for block in _blocks(shape)]
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
             blocks += [f"Notes: {notes.text}"] if notes.text.strip() else []
