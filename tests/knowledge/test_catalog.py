@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +264,9 @@ async def test_a_large_file_does_not_wait_for_ever(catalog: Database) -> None:
     assert 10 < order.index("large") < 20  # as long as 16 small ones, which are due before it
 
 
-async def test_a_catalog_of_the_first_version_goes_on(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / FILE_NAME) as old:
+def first_version(folder: Path) -> None:
+    """A catalog as the first schema has it, with one file that waits."""
+    with sqlite3.connect(folder / FILE_NAME) as old:
         for statement in MIGRATIONS[0]:
             old.execute(statement)
         old.execute(
@@ -274,8 +279,49 @@ async def test_a_catalog_of_the_first_version_goes_on(tmp_path: Path) -> None:
         )
         old.execute("PRAGMA user_version = 1")
     old.close()
+
+
+async def test_a_catalog_of_the_first_version_goes_on(tmp_path: Path) -> None:
+    first_version(tmp_path)
     catalog = Database(tmp_path)
     await catalog.open()
     await add_member(catalog, 1, await add_file(catalog, "new"))
     assert await names_taken(catalog) == ["f", "new"]
+    await catalog.close()
+
+
+KILLED_WHILE_IT_MIGRATES = """
+import asyncio, os, signal, sqlite3, sys
+from pathlib import Path
+from hookline_knowledge.catalog import Database
+
+folder, last = sys.argv[1:]
+connect = sqlite3.connect
+
+def killing(*args, **named):
+    connection = connect(*args, **named)
+    def kill(statement):
+        if last in statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+    connection.set_trace_callback(kill)
+    return connection
+
+sqlite3.connect = killing
+asyncio.run(Database(Path(folder)).open())
+"""
+
+
+@pytest.mark.parametrize("last", ["members_in_turn", "PRAGMA user_version = ", "COMMIT"])
+async def test_a_killed_migration_leaves_the_old_file(tmp_path: Path, last: str) -> None:
+    first_version(tmp_path)
+    command = [sys.executable, "-c", KILLED_WHILE_IT_MIGRATES, str(tmp_path), last]
+    run = partial(subprocess.run, command, capture_output=True, text=True)
+    killed = await asyncio.to_thread(run)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with sqlite3.connect(tmp_path / FILE_NAME) as still:
+        assert still.execute("PRAGMA user_version").fetchone() == (1,)
+    still.close()
+    catalog = Database(tmp_path)
+    await catalog.open()
+    assert await names_taken(catalog) == ["f"]
     await catalog.close()
