@@ -300,7 +300,7 @@ async def test_a_busy_server_is_asked_again() -> None:
         ([httpx.Response(400, text="no such model")], "refused: status 400: no such model", None),
         ([httpx.Response(200, text="<html>")], "no JSON object", None),
         ([httpx.Response(200, json={"data": [{"index": 0}]})], "no list of embeddings", None),
-        ([httpx.Response(200, json={"data": []})], "0 embeddings of 1 texts", None),
+        ([httpx.Response(200, json={"data": []})], "0 embeddings of 1 text\\.", None),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told(
