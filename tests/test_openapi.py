@@ -90,6 +90,6 @@ async def test_wrong_requests(on_port: Any, operation: str) -> None:
 
 async def test_health_of_a_server_that_is_not_ready(on_port: Any) -> None:
     async with on_port() as server:
-        server.kernel.draining = True
+        server.kernel.stopping = True
         assert (await server.client.get("/health")).status_code == 503
         await asyncio.to_thread(exercise, server.url, "GET /health", checks=CONFORMANCE)

@@ -78,7 +78,7 @@ class Kernel:
         self.model_id, self.model = resolve_model(settings)
         self.started = int(time.time())
         self.progress = 0.0
-        self.draining = False
+        self.stopping = False
         self.in_flight = 0
         self._idle = asyncio.Event()
         self._engine: Engine | None = None
@@ -241,7 +241,7 @@ class Kernel:
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
         """Counts a generation request; none begins while the server shuts down."""
-        if self.draining:
+        if self.stopping:
             raise ShuttingDown("The server is shutting down.", retry_after=5)
         self.in_flight += 1
         self.metrics.in_flight.inc()
@@ -268,7 +268,7 @@ class Kernel:
 
     def health(self) -> dict[str, Any]:
         """Whether the server can answer, and what works."""
-        state = "stopping" if self.draining else self._engine_state()
+        state = "stopping" if self.stopping else self._engine_state()
         name = self.engine.card.id if state == "ready" else self.model_id
         body: dict[str, Any] = {"status": state, "model": name}
         if state == "loading":
@@ -304,7 +304,7 @@ class Kernel:
 
     async def drain(self) -> None:
         """Takes nothing new, and waits until what runs is finished."""
-        self.draining = True
+        self.stopping = True
         while self.in_flight:
             self._idle.clear()
             await self._idle.wait()

@@ -70,6 +70,12 @@ class Server(Protocol):
         names and text where there is neither. Empty while no model is loaded."""
         ...
 
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new is taken, and what runs is waited for: work in the background that
+        can go on after the next start should make room."""
+        ...
+
     def answers(self, hook: str, **arguments: Any) -> list[Any]:
         """Calls a hook that a plugin added, in plugin order: every answer that is not None.
 

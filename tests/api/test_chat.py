@@ -75,7 +75,7 @@ async def test_the_sdk_raises_the_right_errors(on_port: Any) -> None:
         with pytest.raises(openai.NotFoundError) as missing:
             await client.models.retrieve("nothing")
         assert missing.value.code == "model_not_found"
-        server.kernel.draining = True
+        server.kernel.stopping = True
         with pytest.raises(openai.InternalServerError) as stopping:
             await client.chat.completions.create(model="any", messages=HI)
         assert stopping.value.code == "shutting_down"

@@ -42,6 +42,21 @@ async def test_a_server_that_stops_goes_on_when_it_starts_again(reader: Any) -> 
         assert await at.rows() == 3
 
 
+async def test_a_server_that_waits_for_its_requests_reads_no_files(
+    reader: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "POLL_SECONDS", 0.01)
+    async with reader() as at:
+        store, _ = await begun(at, "one text", "another text")
+        at.server.kernel.stopping = True
+        async with asyncio.timeout(20):
+            while base_of(at).reader._running:
+                await asyncio.sleep(0.01)
+        at.server.kernel.stopping = False
+        counts = (await at.openai.vector_stores.retrieve(store)).file_counts
+        assert (counts.completed, counts.in_progress, counts.failed) == (0, 2, 0)
+
+
 async def test_large_files_do_not_hold_up_small_ones(
     reader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

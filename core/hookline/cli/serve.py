@@ -167,9 +167,9 @@ def _on_signals(kernel: Kernel, stop: Stop) -> None:
         tasks.add(asyncio.ensure_future(_drain(kernel, stop)))
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        if kernel.draining:
+        if kernel.stopping:
             os._exit(128 + number)
-        kernel.draining, stop.by = True, number
+        kernel.stopping, stop.by = True, number
         loop.call_soon_threadsafe(begin)
 
     for number in (signal.SIGTERM, signal.SIGINT):

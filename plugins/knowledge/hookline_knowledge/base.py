@@ -69,8 +69,13 @@ class KnowledgeBase:
 
     def ingest(self, batch: str | None = None) -> Ingest:
         """What reads the files of a batch, or whatever waits."""
-        parallel = self._settings.parsing.workers
-        return Ingest(self.library, self._intake, parallel=parallel, batch=batch)
+        return Ingest(
+            self.library,
+            self._intake,
+            parallel=self._settings.parsing.workers,
+            batch=batch,
+            stopping=lambda: self.server.stopping,
+        )
 
     async def _open_stores(self) -> None:
         if not self._is_store_open:

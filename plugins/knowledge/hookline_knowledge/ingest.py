@@ -45,15 +45,22 @@ Raises Unreadable where the file is at fault, ApiError where something else is m
 
 class Ingest:
     """Reads up to ``parallel`` files at once, and one more where it is small; of one batch, or
-    whatever is waiting."""
+    whatever is waiting. ``stopping`` tells when to give back what is being read, and rest."""
 
     def __init__(
-        self, library: Library, take_in: TakeIn, *, parallel: int, batch: str | None = None
+        self,
+        library: Library,
+        take_in: TakeIn,
+        *,
+        parallel: int,
+        batch: str | None = None,
+        stopping: Callable[[], bool],
     ) -> None:
         self._library = library
         self._take_in = take_in
         self._parallel = parallel
         self._batch = batch
+        self._stopping = stopping
         self._running: dict[int, asyncio.Task[None]] = {}
         self._news = asyncio.Event()
         self._next_housekeeping = 0.0
@@ -68,8 +75,7 @@ class Ingest:
         finally:
             supervisor.cancel()
             await asyncio.wait([supervisor])
-            for task in self._running.values():
-                task.cancel()
+            self._break_off()
             if self._running:
                 await asyncio.wait(self._running.values())
 
@@ -77,8 +83,12 @@ class Ingest:
         """There is something to do, or not to do any more."""
         self._news.set()
 
+    def _break_off(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+
     async def _supervise(self) -> None:
-        while True:
+        while not self._stopping():
             try:
                 await self._stop_unwanted()
                 await self._keep_house()
@@ -90,6 +100,7 @@ class Ingest:
                 async with asyncio.timeout(POLL_SECONDS):  # wait_for can lose a cancel
                     await self._news.wait()
             self._news.clear()
+        self._break_off()  # requests that must still be answered need what reading takes
 
     async def _stop_unwanted(self) -> None:
         if self._running:
