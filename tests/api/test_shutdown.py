@@ -129,8 +129,8 @@ async def test_running_and_waiting_requests_finish(tmp_path: Path) -> None:
     first = asyncio.Event()
     async with scripted(tmp_path, 20) as server:
         streamed = asyncio.create_task(server.stream("go", first))
-        others = [asyncio.create_task(server.plain("go")) for _ in range(2)]
         await first.wait()
+        others = [asyncio.create_task(server.plain("go")) for _ in range(2)]
         await server.busy(3)
         server.process.send_signal(signal.SIGTERM)
         health = await server.stopping()
