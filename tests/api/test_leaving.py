@@ -83,6 +83,21 @@ async def test_while_decoding(on_port: Any, until: Any, notes: Any, fields: dict
 
 
 @pytest.mark.parametrize("stream", [False, True])
+async def test_with_the_last_byte_of_the_request(
+    on_port: Any, until: Any, notes: Any, stream: bool
+) -> None:
+    """The body and the end of the connection come at once, before the handler has begun."""
+    async with on_port(script=forever, plugins={"notes": notes}) as server:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as one:
+                one.sendall(request(stream=stream))
+        assert (await server.chat(max_tokens=3)).status_code == 200
+        await until(busy(server, 0, 0))
+        await until(lambda: server.kernel.in_flight == 0)
+        assert [error for error in notes.settled if error is None] == [None]
+
+
+@pytest.mark.parametrize("stream", [False, True])
 async def test_in_the_queue(on_port: Any, until: Any, notes: Any, stream: bool) -> None:
     engine = {"parallel": 1}
     async with on_port(script=forever, engine=engine, plugins={"notes": notes}) as server:
